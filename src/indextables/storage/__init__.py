@@ -1,0 +1,1 @@
+"""Bytes at paths: one port, one adapter a kind of store, one place for retries."""

@@ -1,0 +1,111 @@
+"""The storage port: bytes at paths, and an honest answer about what happened to them.
+
+A store is rooted at one table. Paths are relative to that root in the canonical form of `storage.paths`, so no caller can
+reach outside it. One call is one attempt: retries live in `storage.retry` alone, which is why every adapter says exactly one
+of three things about a write:
+
+*   done: the call returns;
+*   not done: any `StorageError` except the next one;
+*   unknown: `OutcomeUnknownError`. The write may have happened, or may still happen.
+
+Objects are whole or absent. A half-written one is never visible, neither to `get` nor to `list_from`.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from indextables.errors import NotFoundError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectMeta:
+    """What a listing knows about one object."""
+
+    path: str
+    size: int
+    modified_ms: int
+
+
+class Store(ABC):
+    """Bytes at paths below one root."""
+
+    @property
+    @abstractmethod
+    def url(self) -> str:
+        """Where the root is, as a person would write it, without secrets."""
+
+    @abstractmethod
+    def put_if_absent(self, path: str, data: bytes) -> None:
+        """Create an object that must not exist yet; of many racing callers exactly one succeeds.
+
+        Raises:
+            AlreadyExistsError: The store says that an object is there. Seen alone this is no proof that another writer won:
+                a hidden retry may have met our own write, and S3 answers a mere collision (409) the same way.
+                `RetryingStore` settles it by reading back.
+            OutcomeUnknownError: The answer got lost.
+        """
+
+    @abstractmethod
+    def put(self, path: str, data: bytes) -> None:
+        """Create or replace an object; readers see the old bytes or the new ones, never a mixture.
+
+        Raises:
+            OutcomeUnknownError: The answer got lost.
+        """
+
+    @abstractmethod
+    def get(self, path: str) -> bytes:
+        """Return all bytes of an object.
+
+        Raises:
+            NotFoundError: Nothing is stored there (a directory counts as nothing).
+        """
+
+    @abstractmethod
+    def get_range(self, path: str, start: int, length: int) -> bytes:
+        """Return up to `length` bytes from offset `start`, fewer where the object ends before, none beyond its end.
+
+        Raises:
+            NotFoundError: Nothing is stored there.
+        """
+
+    @abstractmethod
+    def head(self, path: str) -> ObjectMeta:
+        """Return size and modification time.
+
+        Raises:
+            NotFoundError: Nothing is stored there.
+        """
+
+    @abstractmethod
+    def list_from(self, prefix: str, start_after: str | None = None) -> Iterator[ObjectMeta]:
+        """Yield every object below the directory `prefix`, however deep, in the order of their paths' UTF-8 bytes.
+
+        `prefix` is a directory: `a` yields `a/b` and not `ab`, and the empty one is the root. With `start_after` (a path)
+        only greater paths are yielded. A directory that does not exist holds nothing. The iterator is lazy: callers stop early.
+        """
+
+    @abstractmethod
+    def delete(self, path: str) -> None:
+        """Remove an object; that none is there counts as done.
+
+        Raises:
+            OutcomeUnknownError: The answer got lost.
+        """
+
+    def exists(self, path: str) -> bool:
+        """Tell whether an object is stored there."""
+        try:
+            self.head(path)
+        except NotFoundError:
+            return False
+        return True
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.url!r})"

@@ -1,0 +1,175 @@
+"""Local disk: an object is published by a link or a rename, and acknowledged only when file and directory are on the disk.
+
+obstore serves every other store, but its local one never syncs, so a power cut could take back an acknowledged commit.
+`os.link` refuses an existing target in one step of the kernel, which makes creation safe between processes.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from indextables.errors import (
+    AlreadyExistsError,
+    NotFoundError,
+    OutcomeUnknownError,
+    PermissionDeniedError,
+    StorageError,
+    StorageUnavailableError,
+    UnsafePathError,
+    UnsupportedStoreError,
+)
+from indextables.runtime import SYSTEM, Runtime
+from indextables.storage.base import ObjectMeta, Store
+from indextables.storage.paths import canonical
+from indextables.storage.temporary import is_temporary, temporary_name
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_NO_LINKS = frozenset({errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS})
+
+
+class LocalStore(Store):
+    """A directory of the local file system; it comes into being with the first write."""
+
+    def __init__(self, root: str | Path, *, runtime: Runtime = SYSTEM) -> None:
+        self._root = Path(os.path.abspath(root))  # noqa: PTH100 - resolve() would follow links, which the user may have meant
+        self._runtime = runtime
+
+    @property
+    def url(self) -> str:
+        return str(self._root)
+
+    def put_if_absent(self, path: str, data: bytes) -> None:
+        with self._staged(path, data) as (temporary, target):
+            try:
+                target.hardlink_to(temporary)
+            except OSError as error:
+                if error.errno not in _NO_LINKS:
+                    raise
+                raise UnsupportedStoreError(path, store=self.url, detail="its file system has no hard links") from error
+
+    def put(self, path: str, data: bytes) -> None:
+        with self._staged(path, data) as (temporary, target):
+            temporary.replace(target)
+
+    def get(self, path: str) -> bytes:
+        target = self._resolve(path)
+        with self._translated(path):
+            return target.read_bytes()
+
+    def get_range(self, path: str, start: int, length: int) -> bytes:
+        target = self._resolve(path)
+        with self._translated(path), target.open("rb") as file:
+            file.seek(start)
+            return file.read(length)
+
+    def head(self, path: str) -> ObjectMeta:
+        target = self._resolve(path)
+        with self._translated(path):
+            info = target.stat()
+        if not stat.S_ISREG(info.st_mode):
+            raise NotFoundError(path, store=self.url)
+        return ObjectMeta(path, info.st_size, info.st_mtime_ns // 1_000_000)
+
+    def list_from(self, prefix: str, start_after: str | None = None) -> Iterator[ObjectMeta]:
+        directory = self._resolve(prefix) if prefix else self._root
+        return self._walk(directory, f"{prefix}/" if prefix else "", (start_after or "").encode())
+
+    def delete(self, path: str) -> None:
+        target = self._resolve(path)
+        with self._translated(path), suppress(FileNotFoundError, NotADirectoryError):
+            target.unlink()
+            _sync_directory(target.parent)
+
+    def _walk(self, directory: Path, prefix: str, after: bytes) -> Iterator[ObjectMeta]:
+        try:
+            with self._translated(prefix):
+                entries = [
+                    (entry.name + "/" * entry.is_dir(follow_symlinks=False), entry) for entry in os.scandir(directory)
+                ]
+        except NotFoundError:
+            return
+        keyed = sorted((os.fsencode(prefix + name), name, entry) for name, entry in entries)
+        for key, name, entry in keyed:
+            if name.endswith("/"):
+                # Everything below sorts between `key` and `key` with its slash raised, so most directories are passed over whole.
+                if key[:-1] + b"0" > after:
+                    yield from self._walk(Path(entry.path), prefix + name, after)
+            elif key > after and not is_temporary(name):
+                with suppress(FileNotFoundError):  # deleted since the directory was read
+                    info = entry.stat()
+                    if stat.S_ISREG(info.st_mode):
+                        yield ObjectMeta(prefix + name, info.st_size, info.st_mtime_ns // 1_000_000)
+
+    def _resolve(self, path: str) -> Path:
+        """Return the file behind a path, refusing one that a symbolic link below the root leads outside."""
+        target = self._root / canonical(path)
+        if not Path(os.path.realpath(target.parent)).is_relative_to(os.path.realpath(self._root)):
+            raise UnsafePathError(path, "a symbolic link leads outside the table")
+        return target
+
+    @contextmanager
+    def _staged(self, path: str, data: bytes) -> Iterator[tuple[Path, Path]]:
+        """Write and sync `data` beside its target; the caller publishes it; then sync the directory."""
+        target = self._resolve(path)
+        temporary = target.parent / temporary_name(self._runtime)
+        with self._translated(path):
+            self._make_directory(target.parent)
+            try:
+                descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o666)
+                with os.fdopen(descriptor, "wb") as file:
+                    file.write(data)
+                    file.flush()
+                    os.fsync(file.fileno())
+                yield temporary, target
+            finally:
+                with suppress(OSError):
+                    temporary.unlink(missing_ok=True)
+            try:
+                _sync_directory(target.parent)
+            except OSError as error:
+                raise OutcomeUnknownError(path, store=self.url, detail=str(error)) from error
+
+    def _make_directory(self, directory: Path) -> None:
+        """Create a directory and sync every parent that gained an entry, or a power cut could take the whole table."""
+        missing = []
+        while not directory.is_dir():
+            missing.append(directory)
+            directory = directory.parent
+        for new in reversed(missing):
+            new.mkdir(exist_ok=True)
+            _sync_directory(new.parent)
+
+    @contextmanager
+    def _translated(self, path: str) -> Iterator[None]:
+        try:
+            yield
+        except StorageError:
+            raise
+        except (FileNotFoundError, IsADirectoryError, NotADirectoryError) as error:
+            raise NotFoundError(path, store=self.url) from error
+        except FileExistsError as error:
+            raise AlreadyExistsError(path, store=self.url) from error
+        except PermissionError as error:
+            raise PermissionDeniedError(path, store=self.url, detail=error.strerror or "") from error
+        except OSError as error:
+            raise StorageUnavailableError(
+                path,
+                store=self.url,
+                detail=error.strerror or str(error),
+                way_out="Check the disk's space and health, then try again",
+            ) from error
+
+
+def _sync_directory(directory: Path) -> None:
+    descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
