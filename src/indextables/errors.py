@@ -115,10 +115,19 @@ class StorageUnavailableError(StorageError):
 
 
 class OutcomeUnknownError(StorageError):
-    """The answer to a write got lost: it may or may not have happened, or may still happen."""
+    """The answer to a write got lost: it may or may not have happened, or may still happen.
+
+    `readable_is_durable` is false where reading the bytes back proves nothing, because a power cut could still take them.
+    """
 
     _problem = "It is not known whether the write of {path} in {store} happened"
     _way_out = "Read it back before you write it again, and delete nothing that belongs to it until then"
+
+    def __init__(
+        self, path: str, *, store: str = "the store", detail: str = "", way_out: str = "", readable_is_durable: bool = True
+    ) -> None:
+        self.readable_is_durable = readable_is_durable
+        super().__init__(path, store=store, detail=detail, way_out=way_out)
 
 
 class UnsupportedStoreError(StorageError):

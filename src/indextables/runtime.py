@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import random
+import threading
 import time
 import uuid
+import weakref
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -38,3 +41,32 @@ SYSTEM = Runtime(
     sleep=time.sleep,
     uniform=random.SystemRandom().uniform,
 )
+
+
+class ForkSafeLock:
+    """A lock that a forked child finds open: the thread that held it in the parent does not exist there."""
+
+    def __init__(self) -> None:
+        self._lock = threading.RLock()
+        _locks.add(self)
+
+    def __enter__(self) -> None:
+        self._lock.acquire()
+
+    def __exit__(self, *_: object) -> None:
+        self._lock.release()
+
+    def renew(self) -> None:
+        """Replace the lock, whoever holds it; only right in a new process."""
+        self._lock = threading.RLock()
+
+
+_locks: weakref.WeakSet[ForkSafeLock] = weakref.WeakSet()
+
+
+def _renew_locks() -> None:
+    for lock in _locks:
+        lock.renew()
+
+
+os.register_at_fork(after_in_child=_renew_locks)

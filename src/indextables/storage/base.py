@@ -25,11 +25,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ObjectMeta:
-    """What a listing knows about one object."""
+    """What a listing knows about one object. Two objects under one path, one after the other, differ in some of it."""
 
     path: str
     size: int
     modified_ms: int
+    etag: str = ""
 
 
 class Store(ABC):

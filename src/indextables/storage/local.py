@@ -40,6 +40,8 @@ class LocalStore(Store):
     def __init__(self, root: str | Path, *, runtime: Runtime = SYSTEM) -> None:
         self._root = Path(os.path.abspath(root))  # noqa: PTH100 - resolve() would follow links, which the user may have meant
         self._runtime = runtime
+        self._inside: set[Path] = set()
+        self._durable: set[Path] = set()
 
     @property
     def url(self) -> str:
@@ -49,6 +51,10 @@ class LocalStore(Store):
         with self._staged(path, data) as (temporary, target):
             try:
                 target.hardlink_to(temporary)
+            except FileExistsError:
+                # What is there may be our own earlier attempt, whose directory could not be synced: now it must be.
+                self._sync(path, target.parent)
+                raise
             except OSError as error:
                 if error.errno not in _NO_LINKS:
                     raise
@@ -56,26 +62,29 @@ class LocalStore(Store):
 
     def put(self, path: str, data: bytes) -> None:
         with self._staged(path, data) as (temporary, target):
-            temporary.replace(target)
+            try:
+                temporary.replace(target)
+            except IsADirectoryError as error:
+                raise AlreadyExistsError(path, store=self.url, detail="a directory has that name") from error
 
     def get(self, path: str) -> bytes:
-        target = self._resolve(path)
+        target = self._resolve(path, fresh=False)
         with self._translated(path):
             return target.read_bytes()
 
     def get_range(self, path: str, start: int, length: int) -> bytes:
-        target = self._resolve(path)
+        target = self._resolve(path, fresh=False)
         with self._translated(path), target.open("rb") as file:
             file.seek(start)
             return file.read(length)
 
     def head(self, path: str) -> ObjectMeta:
-        target = self._resolve(path)
+        target = self._resolve(path, fresh=False)
         with self._translated(path):
             info = target.stat()
         if not stat.S_ISREG(info.st_mode):
             raise NotFoundError(path, store=self.url)
-        return ObjectMeta(path, info.st_size, info.st_mtime_ns // 1_000_000)
+        return _meta(path, info)
 
     def list_from(self, prefix: str, start_after: str | None = None) -> Iterator[ObjectMeta]:
         directory = self._resolve(prefix) if prefix else self._root
@@ -83,9 +92,9 @@ class LocalStore(Store):
 
     def delete(self, path: str) -> None:
         target = self._resolve(path)
-        with self._translated(path), suppress(FileNotFoundError, NotADirectoryError):
+        with self._translated(path), suppress(FileNotFoundError, NotADirectoryError, IsADirectoryError):
             target.unlink()
-            _sync_directory(target.parent)
+            self._sync(path, target.parent)
 
     def _walk(self, directory: Path, prefix: str, after: bytes) -> Iterator[ObjectMeta]:
         try:
@@ -105,13 +114,19 @@ class LocalStore(Store):
                 with suppress(FileNotFoundError):  # deleted since the directory was read
                     info = entry.stat()
                     if stat.S_ISREG(info.st_mode):
-                        yield ObjectMeta(prefix + name, info.st_size, info.st_mtime_ns // 1_000_000)
+                        yield _meta(prefix + name, info)
 
-    def _resolve(self, path: str) -> Path:
-        """Return the file behind a path, refusing one that a symbolic link below the root leads outside."""
+    def _resolve(self, path: str, *, fresh: bool = True) -> Path:
+        """Return the file behind a path, refusing one that a symbolic link below the root leads outside.
+
+        Reads remember which directories are inside (`fresh=False`), because resolving links costs more than reading a commit.
+        """
         target = self._root / canonical(path)
-        if not Path(os.path.realpath(target.parent)).is_relative_to(os.path.realpath(self._root)):
-            raise UnsafePathError(path, "a symbolic link leads outside the table")
+        parent = target.parent
+        if fresh or parent not in self._inside:
+            if not Path(os.path.realpath(parent)).is_relative_to(os.path.realpath(self._root)):
+                raise UnsafePathError(path, "a symbolic link leads outside the table")
+            self._inside.add(parent)
         return target
 
     @contextmanager
@@ -131,20 +146,32 @@ class LocalStore(Store):
             finally:
                 with suppress(OSError):
                     temporary.unlink(missing_ok=True)
-            try:
-                _sync_directory(target.parent)
-            except OSError as error:
-                raise OutcomeUnknownError(path, store=self.url, detail=str(error)) from error
+            self._sync(path, target.parent)
+
+    def _sync(self, path: str, directory: Path) -> None:
+        """Make a change of a directory survive a power cut, or say that it may not."""
+        try:
+            _sync_directory(directory)
+        except OSError as error:
+            raise OutcomeUnknownError(
+                path, store=self.url, detail=error.strerror or str(error), readable_is_durable=False
+            ) from error
 
     def _make_directory(self, directory: Path) -> None:
-        """Create a directory and sync every parent that gained an entry, or a power cut could take the whole table."""
-        missing = []
-        while not directory.is_dir():
-            missing.append(directory)
-            directory = directory.parent
-        for new in reversed(missing):
-            new.mkdir(exist_ok=True)
-            _sync_directory(new.parent)
+        """Create a directory, and sync its parents once: also where it exists, for its maker may have died before syncing."""
+        if directory in self._durable and directory.is_dir():
+            return
+        parent = directory.parent
+        if parent.is_relative_to(self._root) or not parent.is_dir():
+            self._make_directory(parent)
+        try:
+            directory.mkdir(exist_ok=True)
+        except FileExistsError as error:
+            raise StorageUnavailableError(
+                str(directory), store=self.url, detail="a file is where a directory must be", way_out="Move that file away"
+            ) from error
+        _sync_directory(parent)
+        self._durable.add(directory)
 
     @contextmanager
     def _translated(self, path: str) -> Iterator[None]:
@@ -165,6 +192,10 @@ class LocalStore(Store):
                 detail=error.strerror or str(error),
                 way_out="Check the disk's space and health, then try again",
             ) from error
+
+
+def _meta(path: str, info: os.stat_result) -> ObjectMeta:
+    return ObjectMeta(path, info.st_size, info.st_mtime_ns // 1_000_000, f"{info.st_ino:x}-{info.st_mtime_ns:x}")
 
 
 def _sync_directory(directory: Path) -> None:

@@ -1,0 +1,74 @@
+# One command surface. `make demo` and `make test` need nothing but Python 3.11+, make, and Java 17+ for Spark.
+SHELL := bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+
+PYTHON ?= $(shell command -v python3.13 || command -v python3.12 || command -v python3.11 || command -v python3)
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+TOOLS := .tools
+VERSITYGW_VERSION := v1.8.0
+S3_SERVER := $(TOOLS)/bin/versitygw
+HDFS_READY := $(TOOLS)/hdfs/.ready
+
+.PHONY: help setup java demo test test-s3 test-hdfs lint format bench docs clean
+
+help: ## Show this list
+	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## (.*)/  make \1|\2/' | column -t -s '|'
+
+setup: $(READY) java ## Create the virtual environment and check for Java
+
+$(READY): pyproject.toml constraints.txt
+	@tools/python-setup "$(PYTHON)" "$(VENV)"
+	@touch $@
+
+java: $(READY)
+	@$(BIN)/python tools/find_java.py --install > /dev/null
+
+# Spark takes the Java that this finds, on the PATH or not.
+WITH_JAVA = JAVA_HOME="$$($(BIN)/python tools/find_java.py)"
+
+demo: $(READY) java ## Show the product's main job on this machine
+	@$(WITH_JAVA) $(BIN)/python examples/demo.py
+
+test: $(READY) java ## Run every test that needs no extra server
+	$(WITH_JAVA) $(BIN)/pytest -n 2 --dist loadgroup --ignore=tests/hdfs $(ARGS)
+
+test-s3: $(READY) $(S3_SERVER) ## Run the storage contract and the races on a real S3 server (needs Go once)
+	VERSITYGW="$(S3_SERVER)" $(BIN)/pytest tests/contract tests/races --stores s3-server $(ARGS)
+
+test-hdfs: $(READY) java $(HDFS_READY) ## Run the storage contract and the races on a real HDFS (needs Maven once)
+	$(WITH_JAVA) $(BIN)/pytest tests/contract tests/hdfs --stores hdfs,hadoop $(ARGS)
+
+lint: $(READY) ## Check style, types and layers
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: $(READY) ## Rewrite the sources in the project's style
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: $(READY) ## Measure beside the peers, in one run
+	@for file in benchmarks/bench_*.py; do $(BIN)/python "$$file"; done
+
+docs: $(READY) ## Write the generated reference pages
+	$(BIN)/python -m indextables.config.docs > docs/reference/settings.md
+
+clean: ## Remove everything that make made
+	rm -rf $(VENV) $(TOOLS) .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache build dist
+
+$(S3_SERVER):
+	@command -v go > /dev/null || { echo "The real S3 server is built with Go: install Go 1.22 or newer, then run make test-s3 again."; exit 1; }
+	@echo "Building the S3 server versitygw $(VERSITYGW_VERSION) (some minutes, once)"
+	@GOBIN="$(abspath $(TOOLS)/bin)" go install github.com/versity/versitygw/cmd/versitygw@$(VERSITYGW_VERSION)
+
+$(HDFS_READY): $(READY)
+	@command -v mvn > /dev/null || { echo "The real HDFS comes through Maven: install Maven 3.8 or newer, then run make test-hdfs again."; exit 1; }
+	@echo "Fetching the HDFS mini cluster (56 MB, once)"
+	@version=$$($(BIN)/python -c 'import glob, os, pyspark; print(glob.glob(os.path.join(pyspark.__path__[0], "jars", "hadoop-client-api-*.jar"))[0].rsplit("-", 1)[1].removesuffix(".jar"))'); \
+	  mvn -B -q org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy \
+	    -Dartifact=org.apache.hadoop:hadoop-client-minicluster:$$version -DoutputDirectory=$(TOOLS)/hdfs
+	@touch $@

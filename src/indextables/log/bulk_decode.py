@@ -1,0 +1,222 @@
+"""Many commits at once, from the bytes of their files to Arrow columns, without an object for each action.
+
+Files are read together, in batches and in threads, by the quick reader. A batch that it does not take is searched for keys
+that were not expected, then halved until the files stand alone that the line reader must read; what that one says is final.
+"""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from threading import Lock
+from typing import TYPE_CHECKING, NamedTuple
+
+import pyarrow as pa
+
+from indextables.errors import LogCorruptionError
+from indextables.log.actions import Add, MetaData, Protocol, Remove, Skip
+from indextables.log.codec import MAX_FILE_BYTES, decode, is_compressed
+from indextables.log.columns import (
+    ActionColumns,
+    ActionKeys,
+    Row,
+    Versioned,
+    keys_of,
+    schema_of,
+    table_of,
+    width_of,
+)
+from indextables.log.lines import parse_lines
+from indextables.log.quick import KINDS, Run, is_too_wide, read_runs
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+_RARE_HEADS = (b'{"protocol":', b'{"metaData":')
+_BATCH_BYTES = 8 << 20
+_USUAL_RATIO = 5
+_PROBED_LINES = 64
+
+
+def decode_commits(
+    files: Sequence[tuple[int, bytes]], *, path_of: Callable[[int], str], keys: ActionKeys | None = None
+) -> ActionColumns:
+    """Return the actions of commits as columns.
+
+    Args:
+        files: The version and the bytes, as stored, of each commit, in the order of versions.
+        path_of: Names the file of a version in errors and log lines.
+        keys: The keys that the maps are expected to have. More are learned as they occur; to know them spares a second look.
+
+    Raises:
+        LogCorruptionError: A file is damaged; where several are, it is the first one.
+        UnknownActionError: A line holds an action that this version does not know.
+    """
+    decoder = _Decoder(path_of, keys or ActionKeys())
+    tasks = list(_tasks(files))
+    if len(tasks) < 2:
+        parts = [part for task in tasks for part in decoder.read(task)]
+    else:
+        with ThreadPoolExecutor(min(pa.cpu_count(), len(tasks))) as pool:
+            parts = [part for done in pool.map(decoder.read, tasks) for part in done]
+    return decoder.combine(parts)
+
+
+def _tasks(files: Sequence[tuple[int, bytes]]) -> Iterator[list[tuple[int, bytes]]]:
+    """Cut the files into runs of about one batch each."""
+    task: list[tuple[int, bytes]] = []
+    size = 0
+    for version, data in files:
+        task.append((version, data))
+        size += len(data) * (_USUAL_RATIO if is_compressed(data) else 1)
+        if size >= _BATCH_BYTES:
+            yield task
+            task, size = [], 0
+    if task:
+        yield task
+
+
+class _File(NamedTuple):
+    """One commit: its content, the protocol and metadata that it starts with, and the part after them."""
+
+    version: int
+    content: bytes
+    rare: tuple[Versioned, ...]
+    body: memoryview
+
+
+class _Part(NamedTuple):
+    """What a run of files holds, in order."""
+
+    tables: dict[type[Row], pa.Table]
+    rare: tuple[Versioned, ...]
+    size: int
+
+
+class _Decoder:
+    """Reads runs of files, from several threads, and remembers which keys it met."""
+
+    def __init__(self, path_of: Callable[[int], str], keys: ActionKeys) -> None:
+        self._path_of = path_of
+        self._expected = keys
+        self._learned = ActionKeys()
+        self._lock = Lock()
+
+    @property
+    def keys(self) -> ActionKeys:
+        return self._expected.widened(self._learned)
+
+    def read(self, files: list[tuple[int, bytes]]) -> list[_Part]:
+        """Read a run of files, in batches that stay small however much the files expand."""
+        parts: list[_Part] = []
+        batch: list[_File] = []
+        size = 0
+        for version, data in files:
+            try:
+                file = self._open(version, data)
+            except LogCorruptionError:
+                self._read_batch(batch)  # damage in an earlier file is the one to report
+                raise
+            batch.append(file)
+            size += len(file.content)
+            if size >= _BATCH_BYTES:
+                parts += self._read_batch(batch)
+                batch, size = [], 0
+        return parts + self._read_batch(batch)
+
+    def combine(self, parts: list[_Part]) -> ActionColumns:
+        """Bring the parts to the same keys, and put them one after the other."""
+        keys = self.keys
+        tables = {kind: [part.tables[kind] for part in parts if kind in part.tables] for kind in KINDS}
+        size = sum(part.size for part in parts)
+        for kind, pieces in tables.items():
+            if is_too_wide(sum(piece.num_rows for piece in pieces), width_of(kind, keys), size):
+                raise LogCorruptionError(
+                    self._path_of(pieces[0]["version"][0].as_py()),
+                    f"the {kind.key} actions from here on use too many different keys in their maps",
+                    way_out="Check what wrote so many tags or statistics, and repair the log without them",
+                )
+        whole = {kind: _concatenated(pieces, schema_of(kind, keys)) for kind, pieces in tables.items()}
+        rare = [item for part in parts for item in part.rare]
+        return ActionColumns(
+            adds=whole[Add],
+            removes=whole[Remove],
+            skips=whole[Skip],
+            protocols=tuple(item for item in rare if isinstance(item.action, Protocol)),
+            metadatas=tuple(item for item in rare if isinstance(item.action, MetaData)),
+            keys=keys,
+        )
+
+    def _open(self, version: int, data: bytes) -> _File:
+        path = self._path_of(version)
+        content = decode(data, path=path)
+        if not content or len(content) > MAX_FILE_BYTES:
+            parse_lines(content, path=path)  # which says what is wrong with it
+        if not content.endswith(b"\n"):
+            content += b"\n"
+        end = 0
+        while content.startswith(_RARE_HEADS, end):
+            end = content.index(b"\n", end) + 1
+        actions = parse_lines(content[:end], path=path) if end else []
+        rare = tuple(
+            Versioned(version, ordinal, action)
+            for ordinal, action in enumerate(actions)
+            if isinstance(action, (Protocol, MetaData))
+        )
+        return _File(version, content, rare, memoryview(content)[end:])
+
+    def _read_batch(self, files: list[_File]) -> list[_Part]:
+        """Read files quickly together, or else find the ones that must be read line by line."""
+        if not files:
+            return []
+        runs = [Run(file.version, len(file.rare), file.body) for file in files]
+        tables = read_runs(runs, keys=self.keys)
+        if tables is None and self._learn(runs):
+            tables = read_runs(runs, keys=self.keys)
+        if tables is not None:
+            rare = tuple(item for file in files for item in file.rare)
+            return [_Part(tables, rare, sum(len(file.content) for file in files))]
+        if len(files) == 1:
+            return [self._read_lines(files[0])]
+        middle = len(files) // 2
+        return self._read_batch(files[:middle]) + self._read_batch(files[middle:])
+
+    def _read_lines(self, file: _File) -> _Part:
+        actions = parse_lines(file.content, path=self._path_of(file.version))
+        keys = keys_of(actions)
+        self._widen(keys)
+        rows: dict[type[Row], list[tuple[int, int, Row]]] = {}
+        rare = []
+        for ordinal, action in enumerate(actions):
+            if isinstance(action, (Protocol, MetaData)):
+                rare.append(Versioned(file.version, ordinal, action))
+            else:
+                rows.setdefault(type(action), []).append((file.version, ordinal, action))
+        for kind, members in rows.items():
+            if is_too_wide(len(members), width_of(kind, keys), len(file.content)):
+                reason = f"the {kind.key} actions use too many different keys in their maps"
+                raise LogCorruptionError(self._path_of(file.version), reason)
+        tables = {kind: table_of(kind, members, keys) for kind, members in rows.items()}
+        return _Part(tables, tuple(rare), len(file.content))
+
+    def _learn(self, runs: list[Run]) -> bool:
+        """Look for new keys in a few lines from all over the runs; return whether there were any."""
+        content = b"".join(run.lines for run in runs)
+        step = max(len(content) // _PROBED_LINES, 1)
+        starts = {0, *(content.find(b"\n", position) + 1 for position in range(step, len(content), step))}
+        actions: list[object] = []
+        for start in starts:
+            try:
+                actions += parse_lines(content[start : content.find(b"\n", start)], path="")
+            except LogCorruptionError:  # whoever reads the whole file says which line of it is damaged
+                continue
+        return self._widen(keys_of(actions))
+
+    def _widen(self, keys: ActionKeys) -> bool:
+        with self._lock:
+            known = self.keys
+            self._learned = self._learned.widened(keys)
+            return self.keys != known
+
+
+def _concatenated(pieces: list[pa.Table], schema: pa.Schema) -> pa.Table:
+    return pa.concat_tables([piece.cast(schema) for piece in pieces]) if pieces else schema.empty_table()

@@ -1,0 +1,249 @@
+"""One commit: a version that is written whole, once, or not at all.
+
+The version is the next one of the log as it is, never one that a counter in this process made up. The conditional write
+decides. Who loses looks at what the winners did, and either commits on top of them or says why that would be wrong. Who does
+not know whether he won asks the store, which `storage.retry` does, and if even that fails, says so and deletes nothing.
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from indextables.errors import (
+    AlreadyExistsError,
+    CommitUnknownError,
+    ConcurrentWriteError,
+    NotFoundError,
+    OutcomeUnknownError,
+    TableNotFoundError,
+)
+from indextables.log.actions import Remove, Skip
+from indextables.log.codec import encode
+from indextables.log.commit_info import CommitInfo, find_info, stamp
+from indextables.log.conflicts import Kind, find_conflict, kinds_of
+from indextables.log.layout import commit_path
+from indextables.log.lines import format_lines
+from indextables.log.protocol import check_writable
+from indextables.log.tip import find_tip, still_there
+from indextables.storage.retry import RetryPolicy
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from indextables.config import Settings
+    from indextables.log.actions import Action
+    from indextables.log.commits import CommitReader
+    from indextables.log.conflicts import Shape
+    from indextables.log.tip import Tip
+    from indextables.runtime import Runtime
+
+_LOG = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Intent:
+    """What somebody wants to commit, whichever version it becomes; `basis` is the schema that it was made for."""
+
+    actions: Sequence[Action]
+    operation: str
+    kinds: frozenset[Kind]
+    id: str
+    basis: Shape
+    app: str | None = None
+    batch: int | None = None
+    user: str | None = None
+
+    @property
+    def removes(self) -> frozenset[str]:
+        """The files that it removes."""
+        return frozenset(action.path for action in self.actions if isinstance(action, Remove))
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class CommitResult:
+    """What became of a commit.
+
+    Attributes:
+        version: The version that holds it, or the newest one if nothing had to be written.
+        commit_id: Its id.
+        timestamp: When it was made.
+        attempts: How many versions it tried to become.
+        written: False if it was there already (the same batch of the same application), or had nothing left to say.
+    """
+
+    version: int
+    commit_id: str
+    timestamp: int
+    attempts: int = 1
+    written: bool = True
+
+
+def kinds_for(actions: Sequence[Action], operation: str) -> frozenset[Kind]:
+    """Return what a commit does: by its actions, and by its name where that says more (an overwrite of an empty table)."""
+    kinds = kinds_of(actions)
+    if operation == Kind.OVERWRITE:
+        kinds = (kinds - {Kind.APPEND, Kind.REMOVE}) | {Kind.OVERWRITE}
+    return frozenset(kinds)
+
+
+class Committer:
+    """Writes commits to one log."""
+
+    def __init__(self, reader: CommitReader, settings: Settings, runtime: Runtime) -> None:
+        self._reader = reader
+        self._settings = settings
+        self._runtime = runtime
+
+    def commit(self, intent: Intent, tip: Tip, *, read_version: int) -> tuple[CommitResult, Tip]:
+        """Write the commit on top of the newest version, of which `tip` is what is known.
+
+        Args:
+            intent: What to commit.
+            tip: The newest known version, seen to be there a moment ago.
+            read_version: The version that the actions were made against.
+
+        Raises:
+            ConcurrentWriteError: Commits after `read_version` rule it out, or others won every time.
+            CommitUnknownError: It may have landed.
+            StorageError: It did not land.
+        """
+        tip = find_tip(self._reader, known=tip) if read_version < tip.version else tip
+        checked = read_version
+        retry = self._settings.retry
+        policy = RetryPolicy(
+            attempts=retry.max_attempts, base_delay_s=retry.base_delay_ms / 1000, max_delay_s=retry.max_delay_ms / 1000
+        )
+        for attempt in range(policy.attempts):
+            check_writable(tip.protocol, table=self._reader.store.url)
+            for version in range(checked + 1, tip.version + 1):
+                if (settled := self._on_top_of(version, intent)) is not None:
+                    return settled, tip
+                intent = self._rebased(version, intent)
+            checked = tip.version
+            if not intent.actions:
+                return CommitResult(
+                    version=tip.version, commit_id=intent.id, timestamp=tip.timestamp, written=False
+                ), tip
+            if (won := self._try(intent, tip, attempt=attempt + 1, read_version=read_version)) is not None:
+                return won
+            self._runtime.sleep(policy.delay(attempt, self._runtime))
+            tip = self._refreshed(tip)
+        raise ConcurrentWriteError(
+            self._reader.store.url,
+            version=tip.version,
+            operation="others",
+            cause=f"other writers were faster {policy.attempts} times",
+        )
+
+    def _try(self, intent: Intent, tip: Tip, *, attempt: int, read_version: int) -> tuple[CommitResult, Tip] | None:
+        """Write the next version; None means that another writer has it."""
+        version, url = tip.version + 1, self._reader.store.url
+        info = CommitInfo(
+            id=intent.id,
+            timestamp=max(self._runtime.now_ms(), tip.timestamp + 1),
+            operation=intent.operation,
+            metadata=version if Kind.METADATA in intent.kinds else tip.metadata_version,
+            protocol=version if Kind.PROTOCOL in intent.kinds else tip.protocol_version,
+            read=read_version,
+            app=intent.app,
+            batch=intent.batch,
+            user=intent.user,
+        )
+        actions = stamp(_dated(intent.actions, info.timestamp), info)
+        data = encode_commit(actions, self._settings, path=f"{url}/{commit_path(version)}")
+        try:
+            self._reader.store.put_if_absent(commit_path(version), data)
+        except AlreadyExistsError:
+            return None
+        except OutcomeUnknownError as error:
+            raise CommitUnknownError(url, version=version, commit_id=intent.id, detail=error.detail) from error
+        _LOG.info("Committed version %d of %s (%s)", version, url, intent.operation)
+        result = CommitResult(version=version, commit_id=intent.id, timestamp=info.timestamp, attempts=attempt)
+        return result, tip.advanced(version, actions, timestamp=info.timestamp)
+
+    def _refreshed(self, tip: Tip) -> Tip:
+        known = still_there(self._reader, tip)
+        if known is None:
+            raise TableNotFoundError(self._reader.store.url, detail="it was dropped or made anew while this commit ran")
+        return find_tip(self._reader, known=known)
+
+    def _on_top_of(self, version: int, intent: Intent) -> CommitResult | None:
+        """Check a commit that overtook us; a result means that ours is there already."""
+        theirs = self._reader.columns([version])
+        info = find_info(self._reader.actions([version])[0][1])
+        if info and info.id == intent.id:
+            return CommitResult(version=version, commit_id=info.id, timestamp=info.timestamp, attempts=0)
+        if info and intent.app is not None and info.app == intent.app and info.batch == intent.batch:
+            return CommitResult(version=version, commit_id=info.id, timestamp=info.timestamp, written=False)
+        conflict = find_conflict(set(intent.kinds), intent.removes, theirs, basis=intent.basis)
+        if conflict is not None:
+            raise ConcurrentWriteError(
+                self._reader.store.url,
+                version=version,
+                operation=info.operation if info else str(conflict.kind),
+                cause=conflict.reason,
+                files=conflict.files,
+            )
+        return None
+
+    def _rebased(self, version: int, intent: Intent) -> Intent:
+        """Carry skips over a commit of others: counts go on from theirs, and files that are gone need no skip."""
+        if Kind.SKIP not in intent.kinds:
+            return intent
+        gone: set[str] = set()
+        counts: dict[str, int] = {}
+        for action in self._reader.actions([version])[0][1]:
+            if isinstance(action, Remove):
+                gone.add(action.path)
+            elif isinstance(action, Skip):
+                counts[action.path] = int(action.skip_count or 1)
+        actions: list[Action] = []
+        for action in intent.actions:
+            if isinstance(action, Skip):
+                if action.path in gone:
+                    continue
+                if action.path in counts:
+                    count = max(int(action.skip_count or 1), counts[action.path] + 1)
+                    action = msgspec.structs.replace(action, skip_count=count)
+            actions.append(action)
+        return replace(intent, actions=actions)
+
+
+def encode_commit(actions: Sequence[Action], settings: Settings, *, path: str) -> bytes:
+    """Return the bytes of a commit as the settings want them compressed."""
+    compression = settings.compression
+    codec = compression.codec if compression.enabled else "none"
+    return encode(format_lines(actions), codec=codec, level=compression.gzip_level, path=path)
+
+
+def resolve(reader: CommitReader, unknown: CommitUnknownError) -> int | None:
+    """Return the version that a commit of unknown outcome became, or None if it did not land and never will.
+
+    Raises:
+        CommitUnknownError: Its version is still free, so it may land yet.
+    """
+    try:
+        actions = reader.actions([unknown.version])[0][1]
+    except NotFoundError:
+        raise CommitUnknownError(
+            unknown.path, version=unknown.version, commit_id=unknown.commit_id, detail="its version is still free"
+        ) from unknown
+    info = find_info(actions)
+    return unknown.version if info and info.id == unknown.commit_id else None
+
+
+def _dated(actions: Sequence[Action], timestamp: int) -> list[Action]:
+    """Give a skip-only commit its time, which such a commit cannot carry elsewhere."""
+    if not all(isinstance(action, Skip) for action in actions):
+        return list(actions)
+    dated: list[Action] = []
+    for action in actions:
+        assert isinstance(action, Skip)  # noqa: S101 - for the type checker; checked above
+        shift = timestamp - action.skip_timestamp
+        retry_after = action.retry_after + shift if isinstance(action.retry_after, int) else action.retry_after
+        dated.append(msgspec.structs.replace(action, skip_timestamp=timestamp, retry_after=retry_after))
+    return dated

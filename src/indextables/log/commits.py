@@ -1,0 +1,72 @@
+"""Commits as they are needed: as actions where there are few, as columns where there are many."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from indextables.log.bulk_decode import decode_commits
+from indextables.log.codec import decode
+from indextables.log.columns import ActionKeys
+from indextables.log.layout import commit_path
+from indextables.log.lines import parse_lines
+from indextables.log.reader import read_commits
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from indextables.config import Settings
+    from indextables.log.actions import Action
+    from indextables.log.cache import Level
+    from indextables.log.columns import ActionColumns
+    from indextables.storage.base import Store
+
+_FEW: Final = 16
+
+
+class CommitReader:
+    """Reads commits of one log; a few at a time they are kept, many at a time they are not worth the memory."""
+
+    def __init__(self, store: Store, settings: Settings, cache: Level[bytes] | None = None) -> None:
+        self.store = store
+        self._settings = settings
+        self._cache = cache
+        self._keys = ActionKeys()
+        self._generation = 0
+
+    def forget(self) -> None:
+        """Forget what was read: the log in this place is another one now."""
+        self._generation += 1
+        self._keys = ActionKeys()
+
+    def actions(self, versions: Sequence[int]) -> list[tuple[int, list[Action]]]:
+        """Return the actions of some versions, in the order given."""
+        return [(version, self._parse(version, data)) for version, data in self._bytes(versions)]
+
+    def columns(self, versions: Sequence[int]) -> ActionColumns:
+        """Return the actions of many versions as columns."""
+        columns = decode_commits(self._bytes(versions), path_of=self.path_of, keys=self._keys)
+        self._keys = columns.keys
+        return columns
+
+    def _parse(self, version: int, data: bytes) -> list[Action]:
+        path = self.path_of(version)
+        return parse_lines(decode(data, path=path), path=path)
+
+    def path_of(self, version: int) -> str:
+        """Return how errors name the file of a version."""
+        return f"{self.store.url}/{commit_path(version)}"
+
+    def _bytes(self, versions: Sequence[int]) -> list[tuple[int, bytes]]:
+        if self._cache is None or len(versions) > _FEW:
+            return self._read(versions)
+        generation = self._generation
+        held = {version: self._cache.get((generation, version)) for version in versions}
+        for version, data in self._read([version for version, data in held.items() if data is None]):
+            held[version] = data
+            self._cache.put((generation, version), data, size=len(data))
+        return [(version, data) for version, data in held.items() if data is not None]
+
+    def _read(self, versions: Sequence[int]) -> list[tuple[int, bytes]]:
+        checkpoint = self._settings.checkpoint
+        parallelism = checkpoint.parallelism if self._settings.transaction.use_optimized else 1
+        return read_commits(self.store, versions, parallelism=parallelism, timeout_s=checkpoint.read_timeout_s)

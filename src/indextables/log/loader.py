@@ -1,0 +1,204 @@
+"""From a store to a snapshot, by the shortest way: what is known is asked for again only in so far as it may have changed.
+
+A warm read costs two small questions: is the newest version that we know still the same file, and is there a next one. The
+first is there because a table can be dropped and made anew in the same place, and old rows must not outlive it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from indextables.errors import LogCorruptionError, NotFoundError, VersionNotFoundError
+from indextables.log.cache import CacheStats, Level
+from indextables.log.commits import CommitReader
+from indextables.log.plain import replay_plainly
+from indextables.log.protocol import check_readable
+from indextables.log.snapshot import Snapshot
+from indextables.log.state import apply_commits
+from indextables.log.tip import find_tip, still_there
+from indextables.log.versions import list_versions
+from indextables.runtime import ForkSafeLock
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from indextables.config import Settings
+    from indextables.log.actions import Action, MetaData, Protocol
+    from indextables.log.state import LogState
+    from indextables.log.tip import Tip
+    from indextables.runtime import Runtime
+    from indextables.storage.base import Store
+
+_T = TypeVar("_T")
+_SMALL = 1024  # what a protocol, a metadata or a list of versions counts for; none of them decides about memory
+
+
+class Loader:
+    """Reads one log, and remembers."""
+
+    def __init__(self, store: Store, settings: Settings, runtime: Runtime) -> None:
+        self._store = store
+        self._settings = settings
+        self._runtime = runtime
+        self._lock = ForkSafeLock()
+        self._tip: Tip | None = None
+        self._newest: Snapshot | None = None
+        self._checked_at = float("-inf")
+        self._caching = settings.cache.enabled and settings.transaction.use_optimized
+        self._protocols: Level[Protocol] = self._level()
+        self._metadatas: Level[MetaData] = self._level()
+        self._commits: Level[bytes] = self._level(share=8)
+        self._snapshots: Level[Snapshot] = self._level()
+        self._lists: Level[list[int]] = self._level()
+        self.reader = CommitReader(store, settings, self._commits if self._caching else None)
+
+    def _level(self, *, share: int = 1) -> Level[Any]:
+        cache = self._settings.cache
+        return Level(expiration_s=cache.expiration_s, max_bytes=cache.max_bytes // share, runtime=self._runtime)
+
+    def tip(self, *, fresh: bool = True) -> Tip:
+        """Return the newest version.
+
+        Args:
+            fresh: Look for newer versions than the known one. A writer need not: its conditional write finds them.
+
+        Raises:
+            TableNotFoundError: There is no table.
+            ProtocolError: The table needs a newer reader.
+        """
+        known = self._tip if self._caching else None
+        if known is not None and (known := still_there(self.reader, known)) is None:
+            self.forget()
+        tip = known if known is not None and not fresh else find_tip(self.reader, known=known)
+        check_readable(tip.protocol, table=self._store.url)
+        self.know(tip)
+        return tip
+
+    def know(self, tip: Tip) -> None:
+        """Take note of a version that was seen in the store."""
+        with self._lock:
+            known = self._tip
+            if known is None or known.metadata.id != tip.metadata.id or known.version <= tip.version:
+                self._tip = tip
+            self._checked_at = self._runtime.monotonic()
+
+    def forget(self) -> None:
+        """Forget everything, as if the log had never been read."""
+        with self._lock:
+            self._tip = self._newest = None
+            self._checked_at = float("-inf")
+        self.reader.forget()
+        for level in (self._protocols, self._metadatas, self._commits, self._snapshots, self._lists):
+            level.clear()
+
+    def forget_versions(self) -> None:
+        """Forget what depends on the newest version."""
+        with self._lock:
+            self._newest = None
+        for level in (self._commits, self._snapshots, self._lists):
+            level.clear()
+
+    def forget_protocol(self) -> None:
+        """Forget the protocol."""
+        self._tip = None
+        self._protocols.clear()
+
+    def forget_metadata(self) -> None:
+        """Forget the metadata."""
+        self._tip = None
+        self._metadatas.clear()
+
+    def snapshot(self, version: int | None = None, *, max_staleness_s: float | None = None) -> Snapshot:
+        """Return a version of the table, the newest one by default."""
+        newest = self._newest
+        if version is None and newest is not None and self._fresh_enough(max_staleness_s):
+            return newest
+        if not self._settings.transaction.use_optimized:
+            return self._plain(version)
+        tip = self.tip()
+        wanted = tip.version if version is None else version
+        if not 0 <= wanted <= tip.version:
+            raise VersionNotFoundError(self._store.url, version=wanted, available=f"0 to {tip.version}")
+        snapshot = self._remembered(self._snapshots, tip, wanted, lambda: self._load(tip, wanted))
+        with self._lock:
+            if self._caching and (self._newest is None or self._newest.version <= wanted):
+                self._newest = snapshot
+        return snapshot
+
+    def protocol(self) -> Protocol:
+        """Return the protocol in force."""
+        tip = self.tip()
+        return self._remembered(self._protocols, tip, tip.version, lambda: tip.protocol)
+
+    def metadata(self) -> MetaData:
+        """Return the metadata in force."""
+        tip = self.tip()
+        return self._remembered(self._metadatas, tip, tip.version, lambda: tip.metadata)
+
+    def versions(self) -> list[int]:
+        """Return every version."""
+        tip = self.tip()
+        return list(self._remembered(self._lists, tip, tip.version, lambda: list_versions(self._store)))
+
+    def actions(self, version: int) -> list[Action]:
+        """Return the actions of one commit."""
+        try:
+            return self.reader.actions([version])[0][1]
+        except NotFoundError:
+            raise VersionNotFoundError(self._store.url, version=version, available=f"0 to {self.tip().version}") from None
+
+    def stats(self) -> CacheStats:
+        """Return how the caches did."""
+        levels = (self._protocols, self._metadatas, self._commits, self._snapshots, self._lists)
+        return CacheStats(
+            protocol_hit_rate=self._protocols.hit_rate,
+            metadata_hit_rate=self._metadatas.hit_rate,
+            version_hit_rate=self._commits.hit_rate,
+            files_hit_rate=self._snapshots.hit_rate,
+            versions_list_hit_rate=self._lists.hit_rate,
+            entries=sum(level.size[0] for level in levels),
+            bytes=sum(level.size[1] for level in levels),
+        )
+
+    def _fresh_enough(self, max_staleness_s: float | None) -> bool:
+        allowed = self._settings.staleness.max_staleness_s if max_staleness_s is None else max_staleness_s
+        return allowed > 0 and self._runtime.monotonic() - self._checked_at <= allowed
+
+    def _remembered(self, level: Level[_T], tip: Tip, version: int, find: Callable[[], _T]) -> _T:
+        if not self._caching:
+            return find()
+        key = (tip.metadata.id, version)
+        value = level.get(key)
+        if value is None:
+            value = find()
+            level.put(key, value, size=_size(value))
+        return value
+
+    def _load(self, tip: Tip, version: int) -> Snapshot:
+        base = self._newest.state if self._newest is not None else None
+        if base is not None and (base.version > version or base.metadata is None or base.metadata.id != tip.metadata.id):
+            base = None
+        first = base.version + 1 if base else 0
+        if base is not None and first > version:
+            return Snapshot(self._store.url, base)
+        versions = list(range(first, version + 1))
+        try:
+            columns = self.reader.columns(versions)
+        except NotFoundError as error:
+            raise LogCorruptionError(
+                f"{self._store.url}/{error.path}", "it is missing, though later versions are there", versions=versions
+            ) from error
+        return Snapshot(self._store.url, apply_commits(base, columns, first=first, last=version))
+
+    def _plain(self, version: int | None) -> Snapshot:
+        state: LogState = replay_plainly(self._store, version)
+        snapshot = Snapshot(self._store.url, state)
+        check_readable(snapshot.protocol, table=self._store.url)
+        return snapshot
+
+
+def _size(value: object) -> int:
+    if isinstance(value, Snapshot):
+        state = value.state
+        return int(state.files.nbytes + state.removes.nbytes + state.skips.nbytes + state.timestamps.nbytes)
+    return _SMALL

@@ -1,0 +1,165 @@
+"""One version of a table, whole and unchanging: what a reader holds while others commit.
+
+Statistics and partition values are text in the log. Their typed columns are made when somebody asks, once, because opening a
+table and listing its files needs neither.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING, Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from indextables.errors import TableNotFoundError
+from indextables.log.bounds import trusted_bounds
+from indextables.log.commit_info import COMMIT_TAG, WRITER_TAG
+from indextables.log.protocol import LEGACY
+from indextables.log.schema import parse_schema
+from indextables.log.values import parse_values
+from indextables.storage.paths import unescape_partition_value
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from indextables.log.actions import MetaData, Protocol
+    from indextables.log.state import Batch, LogState
+
+_PERCENT: Final = "%"
+
+
+class Snapshot:
+    """A table as of one version.
+
+    Attributes:
+        url: Where the table is.
+        state: The columns that replay made.
+    """
+
+    def __init__(self, url: str, state: LogState) -> None:
+        self.url = url
+        self.state = state
+
+    @property
+    def version(self) -> int:
+        """The last commit that is part of it."""
+        return self.state.version
+
+    @property
+    def timestamp(self) -> int:
+        """When that commit happened, in milliseconds since the epoch."""
+        return self.state.timestamp
+
+    @property
+    def protocol(self) -> Protocol:
+        """What a reader and a writer must understand; tables without a word about it are of version 1."""
+        return self.state.protocol or LEGACY
+
+    @property
+    def metadata(self) -> MetaData:
+        """The table's identity, schema and properties.
+
+        Raises:
+            TableNotFoundError: No commit has said what the table is.
+        """
+        if self.state.metadata is None:
+            raise TableNotFoundError(self.url, detail="its log holds no metaData action")
+        return self.state.metadata
+
+    @cached_property
+    def schema(self) -> pa.Schema:
+        """The columns of the table."""
+        return parse_schema(self.metadata.schema_string)
+
+    @property
+    def partition_columns(self) -> list[str]:
+        """The columns that directories are named after, outermost first."""
+        return list(self.metadata.partition_columns)
+
+    @property
+    def configuration(self) -> dict[str, str]:
+        """The table's properties, without those that are about commits."""
+        given = self.metadata.configuration or {}
+        return {key: value for key, value in given.items() if value is not None and key != COMMIT_TAG}
+
+    @property
+    def transactions(self) -> Mapping[str, Batch]:
+        """The last batch that each application committed."""
+        return self.state.transactions
+
+    @property
+    def files(self) -> pa.Table:
+        """The active files, a row each: the fields of their add actions, statistics as text."""
+        return self.state.files
+
+    @property
+    def removes(self) -> pa.Table:
+        """The files that were removed and not added again."""
+        return self.state.removes
+
+    @property
+    def skips(self) -> pa.Table:
+        """The files that an operation could not use, with counts and the times to try again."""
+        return self.state.skips
+
+    @property
+    def num_files(self) -> int:
+        """How many files are active."""
+        return int(self.files.num_rows)
+
+    @cached_property
+    def size_in_bytes(self) -> int:
+        """How large they are together."""
+        return int(pc.sum(self.files["size"]).as_py() or 0)
+
+    @cached_property
+    def num_records(self) -> int | None:
+        """How many rows they hold together; None where some file does not say."""
+        counts = self.files["num_records"]
+        return None if counts.null_count else int(pc.sum(counts).as_py() or 0)
+
+    @cached_property
+    def ours(self) -> pa.ChunkedArray:
+        """Which files were added by a writer of this format, whose sizes, paths and statistics keep its promises."""
+        tags = self.files["tags"]
+        if tags.type.get_field_index(WRITER_TAG) < 0:
+            return pa.chunked_array([pa.repeat(pa.scalar(False), self.files.num_rows)])  # noqa: FBT003 - an Arrow value
+        return pc.is_valid(pc.struct_field(tags, WRITER_TAG))
+
+    @cached_property
+    def min_values(self) -> pa.Table:
+        """Lower bounds, a typed column a column of the table; null where none can be trusted."""
+        return trusted_bounds(self.files["min_values"], self.schema, ours=self.ours)
+
+    @cached_property
+    def max_values(self) -> pa.Table:
+        """Upper bounds, as `min_values`."""
+        return trusted_bounds(self.files["max_values"], self.schema, ours=self.ours)
+
+    @cached_property
+    def partition_values(self) -> pa.Table:
+        """The typed value of each partition column in each file; null is the null partition."""
+        columns = {}
+        for name in self.partition_columns:
+            texts = _child(self.files["partition_values"], name)
+            columns[name] = parse_values(self._unescaped(texts), self.schema.field(name).type)
+        return pa.table(columns)
+
+    def _unescaped(self, texts: pa.ChunkedArray) -> pa.ChunkedArray:
+        """Decode values that the original implementation wrote, which are escaped like directory names."""
+        foreign = pc.and_(pc.invert(self.ours), pc.fill_null(pc.match_substring(texts, _PERCENT), fill_value=False))
+        if not pc.any(foreign).as_py():
+            return texts
+        encoded = texts.combine_chunks().dictionary_encode()
+        decoded = pa.array([unescape_partition_value(text) for text in encoded.dictionary.to_pylist()], pa.string())
+        return pc.if_else(foreign, decoded.take(encoded.indices), texts)
+
+    def __repr__(self) -> str:
+        return f"Snapshot({self.url!r}, version={self.version}, files={self.num_files})"
+
+
+def _child(column: pa.ChunkedArray, name: str) -> pa.ChunkedArray:
+    if column.type.get_field_index(name) < 0:
+        return pa.chunked_array([pa.nulls(len(column), pa.string())])
+    return pc.struct_field(column, name)

@@ -1,0 +1,73 @@
+"""Finding out which versions a log has. A listing is a hint; what decides is whether the next file exists.
+
+Listings may be stale, cut short or doubled. So after the greatest listed version the next one is asked for by name until it is
+absent, and a version that a listing misses in the middle is asked for by name before anybody calls it lost.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from indextables.errors import LogCorruptionError, TableNotFoundError
+from indextables.log.layout import LOG_DIRECTORY, MAX_VERSION, commit_path, commit_version
+
+if TYPE_CHECKING:
+    from indextables.storage.base import Store
+
+_MOST_NAMED: Final = 20
+_AFTER_COMMITS: Final = (
+    f"{LOG_DIRECTORY}/:"  # the first character after the digits; pointer and checkpoints sort behind it
+)
+
+
+def latest_version(store: Store, *, known: int = -1) -> int:
+    """Return the newest version, starting from one that is known to exist (-1 for none).
+
+    Raises:
+        TableNotFoundError: The log holds no commit.
+    """
+    versions = list_versions(store, after=known)
+    latest = versions[-1] if versions else known
+    if latest < 0:
+        raise TableNotFoundError(store.url)
+    return latest
+
+
+def list_versions(store: Store, *, after: int = -1) -> list[int]:
+    """Return every version greater than `after`, without gaps, in order.
+
+    Raises:
+        LogCorruptionError: Versions are missing; it names them.
+    """
+    found: set[int] = set()
+    start = commit_path(after) if after >= 0 else None
+    for meta in store.list_from(LOG_DIRECTORY, start):
+        version = commit_version(meta.path)
+        if version is not None:
+            found.add(version)
+        elif meta.path > _AFTER_COMMITS:
+            break
+    while (following := max(found, default=after) + 1) <= MAX_VERSION and store.exists(commit_path(following)):
+        found.add(following)
+    found.discard(after)
+    return _without_gaps(store, found, after) if found else []
+
+
+def _without_gaps(store: Store, found: set[int], after: int) -> list[int]:
+    first, last = after + 1, max(found)
+    if last - first + 1 > len(found) + 1_000_000:
+        raise _gap(
+            store, sorted(found)[:_MOST_NAMED], f"it jumps to version {last}, so versions in between are missing"
+        )
+    missing = [version for version in range(first, last + 1) if version not in found]
+    lost = [version for version in missing if not store.exists(commit_path(version))]
+    if lost:
+        shown = ", ".join(map(str, lost[:_MOST_NAMED])) + (
+            f" and {len(lost) - _MOST_NAMED} more" if len(lost) > _MOST_NAMED else ""
+        )
+        raise _gap(store, lost, f"versions {shown} are missing below version {last}")
+    return list(range(first, last + 1))
+
+
+def _gap(store: Store, versions: list[int], reason: str) -> LogCorruptionError:
+    return LogCorruptionError(f"{store.url}/{LOG_DIRECTORY}", reason, versions=versions)

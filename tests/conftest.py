@@ -1,0 +1,43 @@
+"""Which stores the shared suites run on, and how hard Hypothesis works."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+from tests.support.stores import IN_PROCESS, STORES, StoreRoot
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+settings.register_profile("dev", max_examples=100, deadline=None)
+settings.register_profile(
+    "ci", max_examples=500, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.load_profile("ci" if os.environ.get("CI") else "dev")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--stores",
+        default=",".join(IN_PROCESS),
+        help=f"the stores that the contract runs on, of {', '.join(STORES)}",
+    )
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if "store_root" in metafunc.fixturenames:
+        names = metafunc.config.getoption("--stores").split(",")
+        params = [pytest.param(name, marks=pytest.mark.xdist_group(name)) for name in names]
+        metafunc.parametrize("store_root", params, indirect=True, scope="session")
+
+
+@pytest.fixture(scope="session")
+def store_root(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[StoreRoot]:
+    directory: Path = tmp_path_factory.mktemp(request.param)
+    with STORES[request.param](directory) as root:
+        yield root
