@@ -1,4 +1,4 @@
-"""A real HDFS for tests: one NameNode and one DataNode in one Java process, gone when the test is.
+"""A real HDFS for tests: one NameNode and two DataNodes in one Java process, gone when the test is.
 
 The NameNode chooses its port itself and reports it, so test runs beside one another cannot collide.
 """
@@ -26,8 +26,18 @@ if TYPE_CHECKING:
 _ROOT = Path(__file__).parents[2]
 _START_SECONDS = 90.0
 _STOP_SECONDS = 15.0
-_LIBRARIES = ("hadoop-client-api", "hadoop-client-runtime", "slf4j-api", "log4j-slf4j2-impl", "log4j-api", "log4j-core")
-_LIBRARIES += ("log4j-1.2-api", "jcl-over-slf4j")
+_LIBRARIES = (
+    "hadoop-client-api",
+    "hadoop-client-runtime",
+    "slf4j-api",
+    "log4j-slf4j2-impl",
+    "log4j-api",
+    "log4j-core",
+    "log4j-1.2-api",
+    "jcl-over-slf4j",
+)
+# With one DataNode, closing a file mostly waits half a second for its report; with two the NameNode need not wait for it.
+_SETTINGS = ("-datanodes", "2", "-Ddfs.namenode.file.close.num-committed-allowed=1", "-Ddfs.permissions.enabled=true")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,7 +46,7 @@ class MiniHdfs:
 
     Attributes:
         url: `hdfs://127.0.0.1:PORT`, without a path.
-        pid: The Java process that is both NameNode and DataNode.
+        pid: The Java process that is the NameNode and the DataNodes.
         log: What it prints.
     """
 
@@ -81,10 +91,7 @@ def mini_hdfs() -> Iterator[MiniHdfs]:
     with tempfile.TemporaryDirectory(prefix="mini-hdfs-") as name:
         work = Path(name)
         log, details = work / "log", work / "details.json"
-        command += ["-writeDetails", str(details), f"-Dhdfs.minidfs.basedir={work / 'dfs'}"]
-        # Otherwise closing a small file often waits 400 ms for the DataNode's next report.
-        command += ["-Ddfs.namenode.file.close.num-committed-allowed=1"]
-        command += ["-Ddfs.permissions.enabled=true"] + os.environ.get("XOPT", "").split()
+        command += ["-writeDetails", str(details), f"-Dhdfs.minidfs.basedir={work / 'dfs'}", *_SETTINGS]
         with log.open("wb") as output:
             process = subprocess.Popen(command, cwd=work, stdin=subprocess.DEVNULL, stdout=output, stderr=output)
         try:

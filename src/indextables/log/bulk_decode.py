@@ -182,7 +182,7 @@ class _Decoder:
 
     def _read_lines(self, file: _File) -> _Part:
         actions = parse_lines(file.content, path=self._path_of(file.version))
-        keys = keys_of(actions)
+        keys = self._expected.ordering(keys_of(actions))
         self._widen(keys)
         rows: dict[type[Row], list[tuple[int, int, Row]]] = {}
         rare = []

@@ -54,6 +54,14 @@ class ActionKeys:
             tags=_widened(self.tags, other.tags),
         )
 
+    def ordering(self, other: ActionKeys) -> ActionKeys:
+        """Return the keys of `other`, in the order in which `widened` would put them."""
+        return ActionKeys(
+            partition=tuple(key for key in self.partition if key in other.partition),
+            statistics=tuple(key for key in self.statistics if key in other.statistics),
+            tags=tuple(key for key in self.tags if key in other.tags),
+        ).widened(other)
+
     def of(self, column: str) -> tuple[str, ...]:
         """Return the keys of a map column."""
         keys: tuple[str, ...] = getattr(self, _MAPS[column])

@@ -21,19 +21,31 @@ def widened(current: str, wanted: pa.Schema | str) -> str:
     new = parse_schema(wanted) if isinstance(wanted, str) else wanted
     validate_schema(new)
     if dropped := [name for name in old.names if name not in new.names]:
-        raise SchemaError(f"Columns {', '.join(dropped)} would be dropped", columns=dropped, way_out="Keep them; a table's columns stay")
+        raise SchemaError(
+            f"Columns {', '.join(dropped)} would be dropped",
+            columns=dropped,
+            way_out="Keep them; a table's columns stay",
+        )
     if [name for name in new.names if name in set(old.names)] != old.names:
-        raise SchemaError("The order of existing columns would change", way_out="Keep their order and add new ones behind")
+        raise SchemaError(
+            "The order of existing columns would change", way_out="Keep their order and add new ones behind"
+        )
     for field in old:
         now = new.field(field.name)
         if not now.type.equals(field.type):
             raise SchemaError(
-                f"Column {field.name} would change from {field.type} to {now.type}", columns=[field.name], way_out="Add a new column instead"
+                f"Column {field.name} would change from {field.type} to {now.type}",
+                columns=[field.name],
+                way_out="Add a new column instead",
             )
         if field.nullable and not now.nullable:
-            raise SchemaError(f"Column {field.name} would no longer allow null", columns=[field.name], way_out="Leave it nullable")
+            raise SchemaError(
+                f"Column {field.name} would no longer allow null", columns=[field.name], way_out="Leave it nullable"
+            )
     if strict := [field.name for field in new if field.name not in old.names and not field.nullable]:
         raise SchemaError(
-            f"New columns {', '.join(strict)} do not allow null, which old files have there", columns=strict, way_out="Make them nullable"
+            f"New columns {', '.join(strict)} do not allow null, which old files have there",
+            columns=strict,
+            way_out="Make them nullable",
         )
     return wanted if isinstance(wanted, str) else format_schema(new)

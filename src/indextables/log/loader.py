@@ -138,14 +138,17 @@ class Loader:
     def versions(self) -> list[int]:
         """Return every version."""
         tip = self.tip()
-        return list(self._remembered(self._lists, tip, tip.version, lambda: list_versions(self._store)))
+        known: list[int] = self._remembered(self._lists, tip, tip.version, lambda: list_versions(self._store))
+        return list(known)
 
     def actions(self, version: int) -> list[Action]:
         """Return the actions of one commit."""
         try:
             return self.reader.actions([version])[0][1]
         except NotFoundError:
-            raise VersionNotFoundError(self._store.url, version=version, available=f"0 to {self.tip().version}") from None
+            raise VersionNotFoundError(
+                self._store.url, version=version, available=f"0 to {self.tip().version}"
+            ) from None
 
     def stats(self) -> CacheStats:
         """Return how the caches did."""
@@ -176,7 +179,9 @@ class Loader:
 
     def _load(self, tip: Tip, version: int) -> Snapshot:
         base = self._newest.state if self._newest is not None else None
-        if base is not None and (base.version > version or base.metadata is None or base.metadata.id != tip.metadata.id):
+        if base is not None and (
+            base.version > version or base.metadata is None or base.metadata.id != tip.metadata.id
+        ):
             base = None
         first = base.version + 1 if base else 0
         if base is not None and first > version:

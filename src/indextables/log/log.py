@@ -1,97 +1,48 @@
-"""The transaction log of one table: everything that is asked of it, in one place, in terms of the modules that do it."""
+"""The transaction log of one table: what changes it, in one place, in terms of the modules that do it."""
 
 from __future__ import annotations
 
 import logging
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import msgspec
 
 from indextables.config import Settings
-from indextables.errors import (
-    AlreadyExistsError,
-    CommitUnknownError,
-    LogCorruptionError,
-    OutcomeUnknownError,
-    SchemaError,
-    TableExistsError,
-    TableNotFoundError,
-)
+from indextables.errors import SchemaError, TableExistsError
 from indextables.log import skips as cooldown
-from indextables.log.actions import Add, Format, MetaData, Protocol, Remove, Skip
-from indextables.log.commit import CommitResult, Committer, Intent, encode_commit, kinds_for, resolve
-from indextables.log.commit_info import COMMIT_TAG, WRITER_TAG, CommitInfo, stamp
+from indextables.log.actions import Add, Skip
+from indextables.log.commit import CommitResult, Committer, Intent, kinds_for, resolve
+from indextables.log.commit_info import WRITER_TAG
 from indextables.log.conflicts import Kind, shape
+from indextables.log.create import create, new_metadata, same_table
 from indextables.log.evolution import widened
-from indextables.log.layout import LOG_DIRECTORY, commit_path
-from indextables.log.loader import Loader
-from indextables.log.protocol import DEFAULT, check_writable
-from indextables.log.schema import format_schema, parse_schema, validate_schema
-from indextables.log.times import as_milliseconds, version_at
+from indextables.log.protocol import check_writable
+from indextables.log.removal import removes_of, rows_of
 from indextables.log.validate import check_adds
-from indextables.log.versions import list_versions
+from indextables.log.view import LogView
 from indextables.runtime import SYSTEM, Runtime
-from indextables.storage.open import open_store
-from indextables.storage.probe import probe_conditional_put
 from indextables.version import VERSION
 
 if TYPE_CHECKING:
-    import datetime
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     import pyarrow as pa
 
-    from indextables.log.actions import Action
-    from indextables.log.cache import CacheStats
+    from indextables.errors import CommitUnknownError
+    from indextables.log.actions import Action, Protocol
     from indextables.log.snapshot import Snapshot
-    from indextables.log.tip import Tip
     from indextables.storage.base import Store
 
 _LOG = logging.getLogger(__name__)
 
 
-def open_log(
-    path: str,
-    options: Mapping[str, object] | None = None,
-    *,
-    settings: Settings | None = None,
-    properties: Mapping[str, str] | None = None,
-    runtime: Runtime = SYSTEM,
-) -> TransactionLog:
-    """Return the log of the table at a path; nothing is read before something is asked.
-
-    Args:
-        path: A local path or the address of a table.
-        options: Settings under their full names, as Spark options are given.
-        settings: Resolved settings, instead of `options`.
-        properties: Credentials and endpoints; `options` may hold them too.
-        runtime: Clock, ids and chance.
-    """
-    resolved = settings or Settings.resolve(options)
-    given = {key: str(value) for key, value in (options or {}).items() if value is not None} | dict(properties or {})
-    return TransactionLog(
-        open_store(path, settings=resolved, properties=given, runtime=runtime), settings=resolved, runtime=runtime
-    )
-
-
-class TransactionLog:
+class TransactionLog(LogView):
     """Reads and writes the log of one table. Safe to use from several threads, and after a fork."""
 
     def __init__(self, store: Store, *, settings: Settings | None = None, runtime: Runtime = SYSTEM) -> None:
-        self._store = store
-        self._settings = settings or Settings()
-        self._runtime = runtime
-        self._loader = Loader(store, self._settings, runtime)
+        super().__init__(store, settings=settings, runtime=runtime)
         self._committer = Committer(self._loader.reader, self._settings, runtime)
         self._after_commit: list[Callable[[int], None]] = []
-
-    @property
-    def url(self) -> str:
-        """Where the table is."""
-        return self._store.url
-
-    # -- creating -------------------------------------------------------------------------------------------------------
 
     def initialize(
         self,
@@ -121,44 +72,20 @@ class TransactionLog:
             TableExistsError: A table with another schema is there.
             UnsupportedStoreError: The store cannot tell racing writers apart.
         """
-        arrow = parse_schema(schema) if isinstance(schema, str) else schema
-        validate_schema(arrow, partition_columns)
-        metadata = MetaData(
-            id=self._runtime.new_id(),
+        metadata = new_metadata(
+            schema,
+            partition_columns,
             name=name,
             description=description,
-            format=Format(provider="indextables", options={}),
-            schema_string=schema if isinstance(schema, str) else format_schema(arrow),
-            partition_columns=list(partition_columns),
-            configuration=dict(configuration or {}),
-            created_time=self._runtime.now_ms(),
+            configuration=configuration,
+            runtime=self._runtime,
         )
-        if self._store.exists(commit_path(0)):
-            return self._same_table(metadata)
-        for meta in self._store.list_from(LOG_DIRECTORY):
-            raise TableExistsError(
-                self.url, detail=f"its log holds {meta.path} but not version 0, so a table was here; repair it first"
-            )
-        probe_conditional_put(self._store, directory=LOG_DIRECTORY, runtime=self._runtime)
-        info = CommitInfo(
-            id=self._runtime.new_id(), timestamp=self._runtime.now_ms(), operation="create", metadata=0, protocol=0
-        )
-        data = encode_commit(stamp([DEFAULT, metadata], info), self._settings, path=f"{self.url}/{commit_path(0)}")
-        try:
-            self._store.put_if_absent(commit_path(0), data)
-        except AlreadyExistsError:
-            return self._same_table(metadata)
-        except OutcomeUnknownError as error:
-            raise CommitUnknownError(self.url, version=0, commit_id=info.id, detail=error.detail) from error
-        return 0
-
-    def _same_table(self, wanted: MetaData) -> int:
+        if create(self._store, metadata, settings=self._settings, runtime=self._runtime):
+            return 0
         tip = self._loader.tip()
-        if _columns(tip.metadata) != _columns(wanted):
+        if not same_table(tip.metadata, metadata):
             raise TableExistsError(self.url, detail="its schema or partition columns differ")
         return tip.version
-
-    # -- writing --------------------------------------------------------------------------------------------------------
 
     def add_files(
         self, adds: Sequence[Add], *, app: str | None = None, batch: int | None = None, user_metadata: str | None = None
@@ -175,7 +102,7 @@ class TransactionLog:
             ConcurrentWriteError: Somebody changed the files since this call began.
         """
         snapshot = self.snapshot()
-        actions: list[Action] = [*_removes(snapshot.files, now_ms=self._runtime.now_ms(), data_change=True), *adds]
+        actions: list[Action] = [*removes_of(snapshot.files, now_ms=self._runtime.now_ms(), data_change=True), *adds]
         return self.commit(
             actions,
             operation=Kind.OVERWRITE,
@@ -196,8 +123,8 @@ class TransactionLog:
         """
         snapshot = self.snapshot()
         wanted = list(dict.fromkeys(paths))
-        rows = _rows_of(snapshot.files, wanted)
-        actions = _removes(rows, now_ms=self._runtime.now_ms(), data_change=data_change)
+        rows = rows_of(snapshot.files, wanted)
+        actions = removes_of(rows, now_ms=self._runtime.now_ms(), data_change=data_change)
         return self.commit(actions, operation=Kind.REMOVE, read_version=snapshot.version, user_metadata=user_metadata)
 
     def merge_files(
@@ -214,8 +141,8 @@ class TransactionLog:
             ConcurrentWriteError: One of the sources is gone.
         """
         snapshot = self.snapshot(read_version)
-        rows = _rows_of(snapshot.files, list(dict.fromkeys(sources)))
-        removes = _removes(rows, now_ms=self._runtime.now_ms(), data_change=False)
+        rows = rows_of(snapshot.files, list(dict.fromkeys(sources)))
+        removes = removes_of(rows, now_ms=self._runtime.now_ms(), data_change=False)
         unchanged = [msgspec.structs.replace(add, data_change=False) for add in adds]
         return self.commit(
             [*removes, *unchanged, *self._counted(snapshot, skips)], operation=Kind.MERGE, read_version=snapshot.version
@@ -347,68 +274,6 @@ class TransactionLog:
             except Exception:  # noqa: BLE001 - the commit stands, whatever this was
                 _LOG.warning("Work after version %d of %s failed; the commit stands", version, self.url, exc_info=True)
 
-    # -- reading --------------------------------------------------------------------------------------------------------
-
-    def snapshot(self, version: int | None = None, timestamp: str | int | datetime.date | None = None) -> Snapshot:
-        """Return the table as of a version or a time, the newest one by default.
-
-        Raises:
-            VersionNotFoundError: There is no such version, or the time lies before the first one.
-            TableNotFoundError: There is no table.
-            ProtocolError: The table needs a newer reader.
-            LogCorruptionError: The log is damaged; it names the file or the missing versions.
-        """
-        newest = self._loader.snapshot() if version is None else self._loader.snapshot(version)
-        if timestamp is None:
-            return newest
-        return self._loader.snapshot(version_at(newest.state, as_milliseconds(timestamp), url=self.url))
-
-    def list_files(self, *, max_staleness_s: float | None = None) -> pa.Table:
-        """Return the active files, a row each.
-
-        Args:
-            max_staleness_s: Accept an answer that was right this many seconds ago, without asking the store.
-        """
-        return self._loader.snapshot(max_staleness_s=max_staleness_s).files
-
-    def read_version(self, version: int) -> list[Action]:
-        """Return the actions of one commit."""
-        return self._loader.actions(version)
-
-    def versions(self) -> list[int]:
-        """Return every version of the log, in order."""
-        return self._loader.versions()
-
-    def latest_version(self) -> int:
-        """Return the newest version."""
-        return self._loader.tip().version
-
-    @property
-    def metadata(self) -> MetaData:
-        """The table's metadata, found without loading the list of files."""
-        return self._loader.metadata()
-
-    @property
-    def protocol(self) -> Protocol:
-        """The table's protocol, found without loading the list of files."""
-        return self._loader.protocol()
-
-    @property
-    def schema(self) -> pa.Schema:
-        """The table's columns."""
-        return parse_schema(self.metadata.schema_string)
-
-    @property
-    def partition_columns(self) -> list[str]:
-        """The columns that directories are named after."""
-        return list(self.metadata.partition_columns)
-
-    def history(self, *, limit: int | None = None) -> pa.Table:
-        """Return what was committed, newest first: version, time, operation, and what it added and removed."""
-        return describe_commits(self._loader.reader, self.versions(), limit=limit)
-
-    # -- skips ----------------------------------------------------------------------------------------------------------
-
     def record_skipped_file(
         self,
         path: str,
@@ -430,24 +295,13 @@ class TransactionLog:
         counted = self._counted(snapshot, skips, cooldown_hours=cooldown_hours)
         result = self.commit(counted, operation=Kind.SKIP, read_version=snapshot.version)
         for skip in counted:
-            _LOG.info("Recorded skipped file: %s (skip count: %s, retry after: %s)", skip.path, skip.skip_count, skip.retry_after)
+            _LOG.info(
+                "Recorded skipped file: %s (skip count: %s, retry after: %s)",
+                skip.path,
+                skip.skip_count,
+                skip.retry_after,
+            )
         return result
-
-    def skipped_files(self) -> pa.Table:
-        """Return the skipped files, a row each: reason, count, and when to try again."""
-        return cooldown.readable(self.snapshot().skips)
-
-    def is_in_cooldown(self, path: str) -> bool:
-        """Tell whether a file is to be left alone for now."""
-        return path in self.files_in_cooldown()
-
-    def files_in_cooldown(self) -> dict[str, int]:
-        """Return the files to leave alone, each with the time in milliseconds at which to try it again."""
-        return cooldown.cooldowns(self.snapshot().skips, now_ms=self._runtime.now_ms())
-
-    def filter_files_in_cooldown(self, files: pa.Table) -> pa.Table:
-        """Return those rows of a list of files that an operation may try now."""
-        return cooldown.without_cooldown(files, self.snapshot().skips, now_ms=self._runtime.now_ms())
 
     def _counted(self, snapshot: Snapshot, skips: Sequence[Skip], *, cooldown_hours: float | None = None) -> list[Skip]:
         settings = self._settings.skips
@@ -463,24 +317,9 @@ class TransactionLog:
             for skip in skips
         ]
 
-    # -- caches ---------------------------------------------------------------------------------------------------------
 
-    def cache_stats(self) -> CacheStats:
-        """Return how often the caches had the answer."""
-        return self._loader.stats()
-
-    def invalidate_protocol(self) -> None:
-        """Forget the protocol."""
-        self._loader.forget_protocol()
-
-    def invalidate_metadata(self) -> None:
-        """Forget the metadata."""
-        self._loader.forget_metadata()
-
-    def invalidate_version_dependent(self) -> None:
-        """Forget commits, files and the list of versions."""
-        self._loader.forget_versions()
-
-    def invalidate_all(self) -> None:
-        """Forget everything that was read."""
-        self._loader.forget()
+def _marked(action: Action) -> Action:
+    """Mark an add as written by this format, which vouches for its size, path and statistics."""
+    if not isinstance(action, Add):
+        return action
+    return msgspec.structs.replace(action, tags={**(action.tags or {}), WRITER_TAG: VERSION})

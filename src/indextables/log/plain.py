@@ -104,7 +104,9 @@ class _Replay:
             return skip
         before = self.skips[skip.path][2]
         return msgspec.structs.replace(
-            skip, skip_count=_greater(skip.skip_count, before.skip_count), retry_after=_greater(skip.retry_after, before.retry_after)
+            skip,
+            skip_count=_greater(skip.skip_count, before.skip_count),
+            retry_after=_greater(skip.retry_after, before.retry_after),
         )
 
 

@@ -113,13 +113,13 @@ def _refuse_clashes(fields: Iterable[pa.Field], place: str) -> None:
     for field in fields:
         if not field.name:
             raise SchemaError(f"A column{f' in {place}' if place else ''} has no name")
-        other = seen.setdefault(field.name.casefold(), field.name)
-        if other is not field.name:
+        name = field.name
+        if (other := seen.get(name.casefold())) is not None:
+            same = "have the same name" if other == name else "differ in nothing but case"
             raise SchemaError(
-                f"Columns {place}{other} and {place}{field.name} differ in nothing but case",
-                columns=[other, field.name],
-                way_out="Rename one",
+                f"Columns {place}{other} and {place}{name} {same}", columns=[other, name], way_out="Rename one"
             )
+        seen[name.casefold()] = name
         _refuse_nested_clashes(field.type, f"{place}{field.name}.")
 
 

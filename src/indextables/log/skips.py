@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from indextables.log.actions import Skip
+from indextables.log.commit_info import plain_reason
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -43,6 +44,12 @@ def without_cooldown(files: pa.Table, skips: pa.Table, *, now_ms: int) -> pa.Tab
         for path, retry_after in zip(waiting["path"].to_pylist(), waiting["retry_after"].to_pylist(), strict=True):
             _LOG.debug("File in cooldown: %s (retry after: %d)", path, retry_after)
     return kept
+
+
+def readable(skips: pa.Table) -> pa.Table:
+    """Return the skips without what commits wrote into their reasons."""
+    reasons = pa.array([plain_reason(reason) for reason in skips["reason"].to_pylist()], pa.string())
+    return skips.set_column(skips.schema.get_field_index("reason"), "reason", reasons)
 
 
 def counts(skips: pa.Table, paths: Sequence[str]) -> Mapping[str, int]:

@@ -124,7 +124,7 @@ class Snapshot:
         """Which files were added by a writer of this format, whose sizes, paths and statistics keep its promises."""
         tags = self.files["tags"]
         if tags.type.get_field_index(WRITER_TAG) < 0:
-            return pa.chunked_array([pa.repeat(pa.scalar(False), self.files.num_rows)])  # noqa: FBT003 - an Arrow value
+            return pa.chunked_array([pa.repeat(pa.scalar(False), self.files.num_rows)])
         return pc.is_valid(pc.struct_field(tags, WRITER_TAG))
 
     @cached_property

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from indextables.log.commit_info import CommitInfo
 
 _MOST_CHUNKS: Final = 64
+_ORDINAL_BITS: Final = 24  # a commit is at most 256 MiB, and an action at least 20 bytes
 
 
 class Batch(NamedTuple):
@@ -84,7 +85,7 @@ def apply_commits(base: LogState | None, columns: ActionColumns, *, first: int, 
 
     protocol = columns.protocols[-1] if columns.protocols else None
     metadata = columns.metadatas[-1] if columns.metadatas else None
-    infos = _commit_infos(columns)
+    infos = commit_infos(columns)
     return LogState(
         version=last,
         protocol=protocol.action if protocol else base and base.protocol,
@@ -96,14 +97,17 @@ def apply_commits(base: LogState | None, columns: ActionColumns, *, first: int, 
         skips=_live_skips(base and base.skips, skips, touched, order[winners] if len(winners) else winners),
         transactions=_transactions(base, infos),
         first_version=base.first_version if base else first,
-        timestamps=_timestamps(base, columns, infos, first=first, last=last),
+        timestamps=np.maximum.accumulate(
+            np.concatenate([base.timestamps if base else [], commit_times(columns, infos, first=first, last=last)])
+        ).astype(np.int64),
     )
 
 
 def _order(actions: pa.Table) -> npt.NDArray[np.int64]:
     """Return where each action stands in the log: by version, then by line."""
     versions: npt.NDArray[np.int64] = actions["version"].to_numpy()
-    return (versions << 24) + actions["ordinal"].to_numpy()
+    ordinals: npt.NDArray[np.int64] = actions["ordinal"].to_numpy().astype(np.int64)
+    return (versions << _ORDINAL_BITS) + ordinals
 
 
 def _last_of_each(codes: npt.NDArray[np.int32], order: npt.NDArray[np.int64], count: int) -> npt.NDArray[np.int64]:
@@ -158,7 +162,7 @@ def _live_skips(
     return rows
 
 
-def _commit_infos(columns: ActionColumns) -> dict[int, CommitInfo]:
+def commit_infos(columns: ActionColumns) -> dict[int, CommitInfo]:
     """Return what the commits say about themselves, by version: one small text a commit, not one a file."""
     infos: dict[int, CommitInfo] = {}
     for actions in (columns.adds, columns.removes):
@@ -187,8 +191,8 @@ def _transactions(base: LogState | None, infos: Mapping[int, CommitInfo]) -> Map
     return transactions
 
 
-def _timestamps(
-    base: LogState | None, columns: ActionColumns, infos: Mapping[int, CommitInfo], *, first: int, last: int
+def commit_times(
+    columns: ActionColumns, infos: Mapping[int, CommitInfo], *, first: int, last: int
 ) -> npt.NDArray[np.int64]:
     """Return when each version was committed: by its own word, else by the newest time that its actions mention."""
     known = np.zeros(last - first + 1, np.int64)
@@ -206,5 +210,4 @@ def _timestamps(
             known[entry.version - first] = max(known[entry.version - first], created)
     for version, info in infos.items():
         known[version - first] = info.timestamp
-    joined = np.concatenate([base.timestamps, known]) if base else known
-    return np.maximum.accumulate(joined)
+    return known

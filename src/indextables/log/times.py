@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import datetime
+import datetime as dt
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 _ALLOWED = "an ISO 8601 time with a zone (2024-01-01T12:00:00Z), a date (2024-01-01, from 00:00 UTC), or milliseconds since 1970"
 
 
-def as_milliseconds(moment: str | int | datetime.date) -> int:
+def as_milliseconds(moment: str | int | dt.date) -> int:
     """Return a moment in milliseconds since the epoch.
 
     Raises:
@@ -27,8 +27,8 @@ def as_milliseconds(moment: str | int | datetime.date) -> int:
         return moment
     if isinstance(moment, str):
         return _parse(moment.strip())
-    if not isinstance(moment, datetime.datetime):
-        moment = datetime.datetime(moment.year, moment.month, moment.day, tzinfo=datetime.UTC)
+    if not isinstance(moment, dt.datetime):
+        moment = dt.datetime(moment.year, moment.month, moment.day, tzinfo=dt.UTC)
     if moment.tzinfo is None:
         raise ConfigError("timestamp", moment.isoformat(), _ALLOWED)
     return int(moment.timestamp() * 1000)
@@ -37,7 +37,7 @@ def as_milliseconds(moment: str | int | datetime.date) -> int:
 def _parse(text: str) -> int:
     if text.lstrip("-").isdecimal():
         return int(text)
-    for parse in (datetime.date.fromisoformat, datetime.datetime.fromisoformat):
+    for parse in (dt.date.fromisoformat, dt.datetime.fromisoformat):
         try:
             return as_milliseconds(parse(text))
         except ConfigError:
@@ -55,6 +55,6 @@ def version_at(state: LogState, moment_ms: int, *, url: str) -> int:
     """
     index = int(np.searchsorted(state.timestamps, moment_ms, side="right")) - 1
     if index < 0:
-        first = datetime.datetime.fromtimestamp(int(state.timestamps[0]) / 1000, datetime.UTC).isoformat()
+        first = dt.datetime.fromtimestamp(int(state.timestamps[0]) / 1000, dt.UTC).isoformat()
         raise VersionNotFoundError(url, version=f"at {moment_ms} ms", available=f"from {first} on")
     return state.first_version + index

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import base64
 import binascii
-import datetime
+import datetime as dt
 import decimal
 import math
 from typing import TYPE_CHECKING, Any
@@ -19,8 +19,8 @@ import pyarrow.compute as pc
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-_EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
-_MICROSECOND = datetime.timedelta(microseconds=1)
+_EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
+_MICROSECOND = dt.timedelta(microseconds=1)
 
 
 def format_value(value: Any, kind: pa.DataType) -> str | None:
@@ -36,7 +36,7 @@ def format_value(value: Any, kind: pa.DataType) -> str | None:
     if pa.types.is_date(kind):
         return str(value.isoformat())
     if pa.types.is_timestamp(kind):
-        moment = value if value.tzinfo else value.replace(tzinfo=datetime.UTC)
+        moment = value if value.tzinfo else value.replace(tzinfo=dt.UTC)
         return str((moment - _EPOCH) // _MICROSECOND)
     if pa.types.is_binary(kind):
         return base64.b64encode(value).decode()
@@ -86,7 +86,7 @@ def _parser(kind: pa.DataType) -> Callable[[str], Any]:
     if pa.types.is_binary(kind):
         return lambda text: base64.b64decode(text, validate=True)
     if pa.types.is_date(kind):
-        return datetime.date.fromisoformat
+        return dt.date.fromisoformat
     if pa.types.is_floating(kind):
         return float
     return int

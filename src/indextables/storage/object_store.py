@@ -12,7 +12,7 @@ import os
 import re
 from contextlib import contextmanager, suppress
 from datetime import timedelta
-from enum import Enum, auto
+from enum import Enum
 from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, cast
 
@@ -52,15 +52,9 @@ _ATTEMPT_TIMEOUT = timedelta(minutes=2)
 _BUCKET = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,254}")
 _AZURE_HOST = re.compile(r"[a-z0-9]{3,24}\.(?:dfs|blob)\.core\.(?:windows\.net|chinacloudapi\.cn|usgovcloudapi\.net)")
 _MEMORY: dict[str, MemoryStore] = {}
+_started_in: list[int] = []  # the process whose threads do obstore's input and output, once it has made a call
 
-
-class _Call(Enum):
-    OPEN = auto()
-    READ = auto()
-    LIST = auto()
-    CREATE = auto()
-    CHANGE = auto()
-
+_Call = Enum("_Call", ["OPEN", "READ", "LIST", "CREATE", "CHANGE"])
 
 # None means that nobody knows what happened.
 _MEANINGS: dict[type[Exception], type[StorageError | UnsafePathError] | None] = {
@@ -281,15 +275,21 @@ class ObjectStore(Store):
             yield page
 
     def _is_object(self, prefix: str, key: str) -> bool:
-        with self._translated(prefix, _Call.LIST):
-            try:
-                obstore.head(self._client, key)
-            except FileNotFoundError:
-                return False
+        with self._translated(prefix, _Call.LIST), suppress(FileNotFoundError):
+            obstore.head(self._client, key)
             return True
+        return False
 
     @contextmanager
     def _translated(self, path: str, call: _Call) -> Iterator[None]:
+        if not _started_in:
+            _started_in.append(os.getpid())
+        elif os.getpid() not in _started_in and not isinstance(self._client, MemoryStore):
+            # The threads that would answer are not in this process, so any call would wait for ever.
+            detail = "it was used before this process was forked off"
+            raise StorageError(
+                path, store=self.url, detail=detail, way_out="Start processes by spawning, not by forking"
+            )
         try:
             yield
         except _FOREIGN as error:

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import pickle
+import subprocess
+import sys
 import traceback
 import uuid
 from typing import TYPE_CHECKING, Any
@@ -443,6 +445,36 @@ class TestTranslation:
             assert CANARY not in shown
             assert CANARY.encode() not in pickle.dumps(ours)
             assert name in shown
+
+
+FORKED = """
+import os, sys
+from indextables.errors import StorageError
+from indextables.storage.object_store import open_object_store
+
+store = open_object_store(sys.argv[1], options=dict(argument.split("=", 1) for argument in sys.argv[2:]))
+if os.fork() == 0:
+    store.put("child", b"used first in the child")
+    os._exit(0)
+assert os.waitstatus_to_exitcode(os.wait()[1]) == 0
+assert store.get("child") == b"used first in the child"
+if os.fork() == 0:
+    try:
+        store.get("child")
+    except StorageError as error:
+        os._exit(7 if "by spawning" in str(error) else 1)
+assert os.waitstatus_to_exitcode(os.wait()[1]) == 7
+"""
+
+
+class TestForks:
+    def test_a_child_of_a_process_that_used_a_store_is_told_so_instead_of_waiting_for_ever(
+        self, bucket: S3Endpoint
+    ) -> None:
+        options = [f"{key}={value}" for key, value in bucket.options().items()]
+        command = [sys.executable, "-c", FORKED, f"s3://{bucket.bucket}", *options]
+        ended = subprocess.run(command, capture_output=True, text=True, timeout=60)
+        assert ended.returncode == 0, ended.stderr
 
 
 class TestSecrecy:

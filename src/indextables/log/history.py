@@ -1,0 +1,76 @@
+"""What was committed, version by version, as a table that people read."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from indextables.log.state import commit_infos, commit_times
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import numpy.typing as npt
+
+    from indextables.log.commits import CommitReader
+
+SCHEMA = pa.schema(
+    [
+        ("version", pa.int64()),
+        ("timestamp", pa.timestamp("ms", "UTC")),
+        ("operation", pa.string()),
+        ("commit_id", pa.string()),
+        ("read_version", pa.int64()),
+        ("files_added", pa.int64()),
+        ("files_removed", pa.int64()),
+        ("files_skipped", pa.int64()),
+        ("rows_added", pa.int64()),
+        ("bytes_added", pa.int64()),
+        ("app", pa.string()),
+        ("batch", pa.int64()),
+        ("user_metadata", pa.string()),
+    ]
+)
+
+
+def describe_commits(reader: CommitReader, versions: Sequence[int], *, limit: int | None = None) -> pa.Table:
+    """Return a row a commit, newest first, of the newest `limit` ones."""
+    chosen = list(versions)[-limit:] if limit else list(versions)
+    if not chosen or limit == 0:
+        return SCHEMA.empty_table()
+    columns = reader.columns(chosen)
+    infos = commit_infos(columns)
+    first = chosen[0]
+    times = commit_times(columns, infos, first=first, last=chosen[-1])
+    counted = {
+        "files_added": _totals(columns.adds, None, chosen),
+        "files_removed": _totals(columns.removes, None, chosen),
+        "files_skipped": _totals(columns.skips, None, chosen),
+        "rows_added": _totals(columns.adds, "num_records", chosen),
+        "bytes_added": _totals(columns.adds, "size", chosen),
+    }
+    rows = [
+        {
+            "version": version,
+            "timestamp": int(times[index]),
+            "operation": info.operation if info else None,
+            "commit_id": info.id if info else None,
+            "read_version": info.read if info else None,
+            **{name: int(values[index]) for name, values in counted.items()},
+            "app": info.app if info else None,
+            "batch": info.batch if info else None,
+            "user_metadata": info.user if info else None,
+        }
+        for index, version in enumerate(chosen)
+        for info in [infos.get(version)]
+    ]
+    return pa.Table.from_pylist(rows[::-1], schema=SCHEMA)
+
+
+def _totals(actions: pa.Table, column: str | None, versions: Sequence[int]) -> npt.NDArray[np.int64]:
+    weights = None if column is None else pc.fill_null(actions[column], 0).to_numpy()
+    totals = np.bincount(actions["version"].to_numpy() - versions[0], weights=weights, minlength=len(versions))
+    return totals.astype(np.int64)

@@ -1,0 +1,184 @@
+"""HDFS without a JVM, through `hdfs-native`: the same on the driver, in Spark's Python workers and outside of Spark.
+
+The library waits for a NameNode's answer for as long as it takes, and by default tries a dead one for about three minutes.
+A call here is one attempt with a limit, so every step runs on a thread that can be left behind, and the library's own
+retries are cut down to finding the active NameNode.
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+from concurrent.futures import Future
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, ParamSpec, TypeVar
+
+from hdfs_native import Client, WriteOptions
+
+from indextables.errors import (
+    AlreadyExistsError,
+    NotFoundError,
+    PermissionDeniedError,
+    StorageError,
+    UnsupportedStoreError,
+)
+from indextables.runtime import SYSTEM, Runtime
+from indextables.storage.renaming import Entry, RenamingStore, failure, meaning_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from hdfs_native import FileStatus
+
+_P = ParamSpec("_P")
+_T = TypeVar("_T")
+
+_SCHEME = "hdfs://"
+_CHUNK = 8 << 20  # what one step reads or writes, so that the limit is on standing still and not on large objects
+_DEFAULTS = {
+    # Enough to meet each of five NameNodes once; a dead one is given up after about one second.
+    "dfs.client.failover.max.attempts": "4",
+    "dfs.client.failover.sleep.base.millis": "100",
+    "dfs.client.failover.sleep.max.millis": "500",
+    "dfs.client.socket-timeout": "5000",
+}
+# The library knows few Python exceptions: the rest are RuntimeErrors that print a variant of its error type, and with it
+# the class of the NameNode's exception, for example `RPCError("org.apache.hadoop.ipc.StandbyException", "…")`.
+_VARIANT = re.compile(r'(\w+)(?:\("((?:[^"\\]|\\.)*)"(?:, "((?:[^"\\]|\\.)*)")?)?')
+_VARIANTS: dict[str, type[StorageError]] = {
+    "GSSAPIError": PermissionDeniedError,
+    "InvalidPath": StorageError,
+    "NoSASLMechanism": PermissionDeniedError,
+    "SASLError": PermissionDeniedError,
+}
+
+
+class HdfsStore(RenamingStore):
+    """A directory of HDFS.
+
+    Args:
+        url: `hdfs://host:port/path`, or `hdfs://service/path` for a name service of the configuration.
+        options: Hadoop settings, before those of the files in HADOOP_CONF_DIR.
+        step_seconds: How long one step (a request, or 8 MiB of data) may take before the call fails.
+        runtime: Clock and names.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        options: Mapping[str, str] | None = None,
+        step_seconds: float = 10.0,
+        runtime: Runtime = SYSTEM,
+    ) -> None:
+        super().__init__(url, runtime=runtime)
+        self._service, _, path = self.url.removeprefix(_SCHEME).partition("/")
+        self._root = f"/{path}" if path else ""
+        self._step_seconds = step_seconds
+        # A NameNode whose machine is gone does not even refuse a connection, and the library always begins with the first
+        # one. In random order, the next connection begins with another sooner or later.
+        shuffle = f"dfs.client.failover.random.order.{self._service}"
+        self._options = {**_DEFAULTS, shuffle: "true", **(options or {})}
+        self._client = self._connect()
+
+    def _connect(self) -> Client:
+        try:
+            return Client(_SCHEME + self._service, self._options)
+        except (OSError, RuntimeError) as error:
+            raise UnsupportedStoreError(
+                "",
+                store=self.url,
+                detail=str(error),
+                way_out="Name host and port as in hdfs://host:8020/path, or set HADOOP_CONF_DIR for a name service",
+            ) from error
+
+    def _create(self, path: str, data: bytes) -> None:
+        # Not the library's file object: that one closes itself when it is collected, which could wait without a limit.
+        writer = self._step(self._client.inner.create, self._absolute(path), WriteOptions(create_parent=True))
+        view = memoryview(data)
+        for offset in range(0, len(data), _CHUNK):
+            self._step(writer.write, view[offset : offset + _CHUNK])
+        with suppress(
+            NotImplementedError
+        ):  # an erasure-coded file cannot be synced; Hadoop's client passes over it, too
+            self._step(writer.hsync)
+        self._step(writer.close)
+
+    def _rename(self, source: str, target: str, *, overwrite: bool) -> None:
+        self._step(self._client.rename, self._absolute(source), self._absolute(target), overwrite)
+
+    def _remove(self, path: str) -> bool:
+        return self._step(self._client.delete, self._absolute(path), recursive=False)
+
+    def _read(self, path: str, start: int, length: int | None) -> bytes:
+        reader = self._step(self._client.inner.read, self._absolute(path))
+        end = reader.file_length()
+        if length is not None:
+            end = min(end, start + length)
+        offsets = range(start, end, _CHUNK)
+        return b"".join([self._step(reader.read_range, offset, min(_CHUNK, end - offset)) for offset in offsets])
+
+    def _status(self, path: str) -> Entry:
+        return _entry(self._step(self._client.get_file_info, self._absolute(path)))
+
+    def _entries(self, directory: str) -> list[Entry]:
+        absolute = self._absolute(directory)
+        statuses = self._step(lambda: list(self._client.list_status(absolute)))
+        return [_entry(status) for status in statuses if status.path != absolute]
+
+    def _absolute(self, path: str) -> str:
+        return f"{self._root}/{path}" if path else self._root or "/"
+
+    def _step(self, function: Callable[_P, _T], *args: _P.args, **kwargs: _P.kwargs) -> _T:
+        """Run one call of the library, for a limited time.
+
+        Raises:
+            TimeoutError: It has not answered; it may still do its work.
+        """
+        answer: Future[_T] = Future()
+
+        def run() -> None:
+            try:
+                answer.set_result(function(*args, **kwargs))
+            except Exception as error:  # noqa: BLE001 - raised again in the caller's thread
+                answer.set_exception(error)
+            except BaseException as panic:  # noqa: BLE001 - a panic of the library, which is no Exception in Python
+                answer.set_exception(RuntimeError(str(panic)))
+
+        threading.Thread(target=run, name="hdfs-step", daemon=True).start()
+        try:
+            return answer.result(self._step_seconds)
+        except TimeoutError as error:
+            self._client = self._connect()  # the old connection may wait for a machine that is gone
+            raise TimeoutError(f"no answer within {self._step_seconds:g} s") from error
+
+    @contextmanager
+    def _translated(self, path: str, otherwise: type[StorageError]) -> Iterator[None]:
+        try:
+            yield
+        except StorageError:
+            raise
+        except (OSError, RuntimeError) as error:
+            kind, detail = _meaning(error)
+            raise failure(kind or otherwise, path, store=self.url, detail=detail) from error
+
+
+def _meaning(error: OSError | RuntimeError) -> tuple[type[StorageError] | None, str]:
+    """Return what an error of the library says for certain, if anything, and its first line."""
+    text = str(error)
+    match error:
+        case FileNotFoundError() | IsADirectoryError():
+            return NotFoundError, ""
+        case FileExistsError():
+            return AlreadyExistsError, ""
+        case RuntimeError() if match := _VARIANT.match(text):
+            variant, first, second = match.groups()
+            if variant in {"RPCError", "FatalRPCError"} and first:
+                message = (second or "").split(r"\n", 1)[0].replace(r"\"", '"')
+                return meaning_of([first]), f"{first.rpartition('.')[2]}: {message}"
+            return _VARIANTS.get(variant), text
+    return None, text
+
+
+def _entry(status: FileStatus) -> Entry:
+    return Entry(status.path.rpartition("/")[2], status.isdir, status.length, status.modification_time)
