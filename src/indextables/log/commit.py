@@ -28,14 +28,16 @@ from indextables.log.conflicts import Kind, find_conflict, kinds_of
 from indextables.log.layout import commit_path
 from indextables.log.lines import format_lines
 from indextables.log.protocol import check_writable
-from indextables.log.tip import find_tip, still_there
+from indextables.log.state import commit_infos
+from indextables.log.tip import find_tip, identified, still_there
 from indextables.storage.retry import RetryPolicy
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from indextables.config import Settings
     from indextables.log.actions import Action
+    from indextables.log.columns import ActionColumns
     from indextables.log.commits import CommitReader
     from indextables.log.conflicts import Shape
     from indextables.log.tip import Tip
@@ -120,9 +122,10 @@ class Committer:
         for attempt in range(policy.attempts):
             check_writable(tip.protocol, table=self._reader.store.url)
             for version in range(checked + 1, tip.version + 1):
-                if (settled := self._on_top_of(version, intent)) is not None:
+                theirs = self._reader.columns([version])
+                if (settled := self._settled(version, theirs, intent)) is not None:
                     return settled, tip
-                intent = self._rebased(version, intent)
+                intent = _rebased(intent, theirs)
             checked = tip.version
             if not intent.actions:
                 return CommitResult(
@@ -163,7 +166,7 @@ class Committer:
             raise CommitUnknownError(url, version=version, commit_id=intent.id, detail=error.detail) from error
         _LOG.info("Committed version %d of %s (%s)", version, url, intent.operation)
         result = CommitResult(version=version, commit_id=intent.id, timestamp=info.timestamp, attempts=attempt)
-        return result, tip.advanced(version, actions, timestamp=info.timestamp)
+        return result, identified(self._reader, tip.advanced(version, actions, timestamp=info.timestamp))
 
     def _refreshed(self, tip: Tip) -> Tip:
         known = still_there(self._reader, tip)
@@ -171,15 +174,14 @@ class Committer:
             raise TableNotFoundError(self._reader.store.url, detail="it was dropped or made anew while this commit ran")
         return find_tip(self._reader, known=known)
 
-    def _on_top_of(self, version: int, intent: Intent) -> CommitResult | None:
+    def _settled(self, version: int, theirs: ActionColumns, intent: Intent) -> CommitResult | None:
         """Check a commit that overtook us; a result means that ours is there already."""
-        theirs = self._reader.columns([version])
-        info = find_info(self._reader.actions([version])[0][1])
+        info = commit_infos(theirs).get(version)
         if info and info.id == intent.id:
-            return CommitResult(version=version, commit_id=info.id, timestamp=info.timestamp, attempts=0)
-        if info and intent.app is not None and info.app == intent.app and info.batch == intent.batch:
+            return CommitResult(version=version, commit_id=info.id, timestamp=info.timestamp)
+        if info and intent.app is not None and (info.app, info.batch) == (intent.app, intent.batch):
             return CommitResult(version=version, commit_id=info.id, timestamp=info.timestamp, written=False)
-        conflict = find_conflict(set(intent.kinds), intent.removes, theirs, basis=intent.basis)
+        conflict = find_conflict(intent.kinds, intent.removes, theirs, basis=intent.basis)
         if conflict is not None:
             raise ConcurrentWriteError(
                 self._reader.store.url,
@@ -190,27 +192,25 @@ class Committer:
             )
         return None
 
-    def _rebased(self, version: int, intent: Intent) -> Intent:
-        """Carry skips over a commit of others: counts go on from theirs, and files that are gone need no skip."""
-        if Kind.SKIP not in intent.kinds:
-            return intent
-        gone: set[str] = set()
-        counts: dict[str, int] = {}
-        for action in self._reader.actions([version])[0][1]:
-            if isinstance(action, Remove):
-                gone.add(action.path)
-            elif isinstance(action, Skip):
-                counts[action.path] = int(action.skip_count or 1)
-        actions: list[Action] = []
-        for action in intent.actions:
-            if isinstance(action, Skip):
-                if action.path in gone:
-                    continue
-                if action.path in counts:
-                    count = max(int(action.skip_count or 1), counts[action.path] + 1)
-                    action = msgspec.structs.replace(action, skip_count=count)
-            actions.append(action)
-        return replace(intent, actions=actions)
+
+def _rebased(intent: Intent, theirs: ActionColumns) -> Intent:
+    """Carry skips over a commit of others: counts go on from theirs, and files that are gone need no skip."""
+    if Kind.SKIP not in intent.kinds:
+        return intent
+    gone = frozenset(theirs.removes["path"].to_pylist())
+    counts = dict(zip(theirs.skips["path"].to_pylist(), theirs.skips["skip_count"].to_pylist(), strict=True))
+    actions = [
+        _recounted(action, counts) if isinstance(action, Skip) else action
+        for action in intent.actions
+        if not (isinstance(action, Skip) and action.path in gone)
+    ]
+    return replace(intent, actions=actions)
+
+
+def _recounted(skip: Skip, counts: Mapping[str, int | None]) -> Skip:
+    if skip.path not in counts:
+        return skip
+    return msgspec.structs.replace(skip, skip_count=max(skip.skip_count or 1, (counts[skip.path] or 1) + 1))
 
 
 def encode_commit(actions: Sequence[Action], settings: Settings, *, path: str) -> bytes:

@@ -95,15 +95,20 @@ def find_info(actions: Iterable[Action]) -> CommitInfo | None:
             case MetaData():
                 text = (action.configuration or {}).get(COMMIT_TAG)
             case Skip():
-                _, found, commit_id = action.reason.rpartition(_REASON_MARK)
-                if found:
-                    return CommitInfo(id=commit_id.removesuffix("]"), timestamp=action.skip_timestamp, operation="skip")
+                if info := info_of_reason(action.reason, action.skip_timestamp):
+                    return info
                 text = None
             case _:
                 text = None
         if info := parse_info(text):
             return info
     return None
+
+
+def info_of_reason(reason: str, timestamp: int) -> CommitInfo | None:
+    """Return the facts that the end of a skip's reason holds."""
+    _, found, commit_id = reason.rpartition(_REASON_MARK)
+    return CommitInfo(id=commit_id.removesuffix("]"), timestamp=timestamp, operation="skip") if found else None
 
 
 def plain_reason(reason: str) -> str:

@@ -177,7 +177,7 @@ def find_conflict(ours: set[Kind], removes: frozenset[str], theirs: ActionColumn
         basis: The schema that ours was made for: metadata that keeps it conflicts with nobody's files.
     """
     gone = frozenset(theirs.removes["path"].to_pylist()) & removes if removes else frozenset()
-    for mine in ours:
+    for mine in sorted(ours):
         for other in _kinds_of_columns(theirs, basis, metadata_matters=mine in {Kind.METADATA, Kind.PROTOCOL}):
             cell = MATRIX[mine][other]
             if cell.verdict is Verdict.CONFLICTS:

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from indextables.config import Settings
 from indextables.errors import SchemaError, TableExistsError
 from indextables.log import skips as cooldown
 from indextables.log.actions import Add, Skip
@@ -28,6 +27,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
+    from indextables.config import Settings
     from indextables.errors import CommitUnknownError
     from indextables.log.actions import Action, Protocol
     from indextables.log.snapshot import Snapshot

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from indextables.log.commit_info import COMMIT_TAG, parse_info
+from indextables.log.commit_info import COMMIT_TAG, info_of_reason, parse_info
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -176,8 +176,12 @@ def commit_infos(columns: ActionColumns) -> dict[int, CommitInfo]:
             if info := parse_info(text):
                 infos.setdefault(version, info)
     for entry in columns.metadatas:
-        if entry.version not in infos and (info := parse_info((entry.action.configuration or {}).get(COMMIT_TAG))):
-            infos[entry.version] = info
+        if info := parse_info((entry.action.configuration or {}).get(COMMIT_TAG)):
+            infos.setdefault(entry.version, info)
+    skips = columns.skips.select(["version", "reason", "skip_timestamp"]).to_pylist()
+    for skip in skips:
+        if info := info_of_reason(skip["reason"], skip["skip_timestamp"]):
+            infos.setdefault(skip["version"], info)
     return infos
 
 

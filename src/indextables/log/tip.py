@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from indextables.errors import NotFoundError, TableNotFoundError
+from indextables.errors import NotFoundError, StorageError, TableNotFoundError
 from indextables.log.actions import Add, MetaData, Protocol, Remove, Skip
 from indextables.log.commit_info import find_info
 from indextables.log.layout import commit_path
@@ -68,13 +68,21 @@ def find_tip(reader: CommitReader, *, known: Tip | None = None) -> Tip:
         TableNotFoundError: There is no log, or it does not say what the table is.
     """
     if known is None:
-        return _search(reader, latest_version(reader.store))
+        return identified(reader, _search(reader, latest_version(reader.store)))
     if not reader.store.exists(commit_path(known.version + 1)):
         return known
     tip = known
     for version, actions in reader.actions(list_versions(reader.store, after=known.version)):
         tip = tip.advanced(version, actions, timestamp=commit_time(actions))
-    return tip
+    return identified(reader, tip)
+
+
+def identified(reader: CommitReader, tip: Tip) -> Tip:
+    """Return the tip with what the store says of its file, if it says anything: nobody fails for want of it."""
+    try:
+        return replace(tip, identity=reader.store.head(commit_path(tip.version)))
+    except StorageError:
+        return tip
 
 
 def still_there(reader: CommitReader, known: Tip) -> Tip | None:
