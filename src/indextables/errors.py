@@ -161,7 +161,7 @@ class LogCorruptionError(IndexTablesError):
         offset: int | None = None,
         codec: str | None = None,
         versions: Sequence[int] = (),
-        way_out: str = "Restore the file from a copy of the table, or run repair to save what is still readable",
+        way_out: str = "Restore it from a copy of the table",
     ) -> None:
         self.path = path
         self.reason = reason

@@ -65,7 +65,8 @@ def _without_gaps(store: Store, found: set[int], after: int) -> list[int]:
         shown = ", ".join(map(str, lost[:_MOST_NAMED])) + (
             f" and {len(lost) - _MOST_NAMED} more" if len(lost) > _MOST_NAMED else ""
         )
-        raise _gap(store, lost, f"versions {shown} are missing below version {last}")
+        names = f"version {shown} is" if len(lost) == 1 else f"versions {shown} are"
+        raise _gap(store, lost, f"{names} missing below version {last}")
     return list(range(first, last + 1))
 
 
