@@ -7,6 +7,7 @@ that were not expected, then halved until the files stand alone that the line re
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from threading import Lock
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -25,7 +26,7 @@ from indextables.log.columns import (
     table_of,
     width_of,
 )
-from indextables.log.lines import parse_lines
+from indextables.log.lines import MAX_LINE_BYTES, parse_lines
 from indextables.log.quick import KINDS, Run, is_too_wide, read_runs
 
 if TYPE_CHECKING:
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 
 _RARE_HEADS = (b'{"protocol":', b'{"metaData":')
 _BATCH_BYTES = 8 << 20
+_PIECE_BYTES = 32 << 20
 _USUAL_RATIO = 5
 _PROBED_LINES = 64
 
@@ -76,12 +78,25 @@ def _tasks(files: Sequence[tuple[int, bytes]]) -> Iterator[list[tuple[int, bytes
 
 
 class _File(NamedTuple):
-    """One commit: its content, the protocol and metadata that it starts with, and the part after them."""
+    """One commit: its content, which ends in a newline, and the protocol and metadata that it starts with."""
 
     version: int
     content: bytes
     rare: tuple[Versioned, ...]
-    body: memoryview
+    rare_bytes: int
+
+    def runs(self) -> Iterator[Run]:
+        """Give the lines after the rare ones, in pieces small enough that an index of one stays small as well."""
+        start, before = self.rare_bytes, len(self.rare)
+        view = memoryview(self.content)
+        while start < len(view):
+            end = len(view)
+            if end - start > _PIECE_BYTES:
+                end = self.content.rfind(b"\n", start, start + _PIECE_BYTES) + 1 or self.content.index(b"\n", start) + 1
+            yield Run(self.version, before, view[start:end])
+            if end < len(view):
+                before += self.content.count(b"\n", start, end)
+            start = end
 
 
 class _Part(NamedTuple):
@@ -116,6 +131,9 @@ class _Decoder:
             except LogCorruptionError:
                 self._read_batch(batch)  # damage in an earlier file is the one to report
                 raise
+            if batch and size + len(file.content) > _PIECE_BYTES:
+                parts += self._read_batch(batch)
+                batch, size = [], 0
             batch.append(file)
             size += len(file.content)
             if size >= _BATCH_BYTES:
@@ -162,23 +180,31 @@ class _Decoder:
             for ordinal, action in enumerate(actions)
             if isinstance(action, (Protocol, MetaData))
         )
-        return _File(version, content, rare, memoryview(content)[end:])
+        return _File(version, content, rare, end)
 
     def _read_batch(self, files: list[_File]) -> list[_Part]:
         """Read files quickly together, or else find the ones that must be read line by line."""
         if not files:
             return []
-        runs = [Run(file.version, len(file.rare), file.body) for file in files]
-        tables = read_runs(runs, keys=self.keys)
-        if tables is None and self._learn(runs):
-            tables = read_runs(runs, keys=self.keys)
-        if tables is not None:
-            rare = tuple(item for file in files for item in file.rare)
-            return [_Part(tables, rare, sum(len(file.content) for file in files))]
+        parts = self._read_quickly(files)
+        if parts is None and self._learn(files):
+            parts = self._read_quickly(files)
+        if parts is not None:
+            return parts
         if len(files) == 1:
             return [self._read_lines(files[0])]
         middle = len(files) // 2
         return self._read_batch(files[:middle]) + self._read_batch(files[middle:])
+
+    def _read_quickly(self, files: list[_File]) -> list[_Part] | None:
+        parts = [_Part({}, tuple(item for file in files for item in file.rare), 0)]
+        runs = [run for file in files for run in file.runs()]
+        for group in [runs] if len(files) > 1 else [[run] for run in runs]:
+            tables = read_runs(group, keys=self.keys)
+            if tables is None:
+                return None
+            parts.append(_Part(tables, (), sum(len(run.lines) for run in group)))
+        return parts
 
     def _read_lines(self, file: _File) -> _Part:
         actions = parse_lines(file.content, path=self._path_of(file.version))
@@ -198,17 +224,17 @@ class _Decoder:
         tables = {kind: table_of(kind, members, keys) for kind, members in rows.items()}
         return _Part(tables, tuple(rare), len(file.content))
 
-    def _learn(self, runs: list[Run]) -> bool:
-        """Look for new keys in a few lines from all over the runs; return whether there were any."""
-        content = b"".join(run.lines for run in runs)
-        step = max(len(content) // _PROBED_LINES, 1)
-        starts = {0, *(content.find(b"\n", position) + 1 for position in range(step, len(content), step))}
+    def _learn(self, files: list[_File]) -> bool:
+        """Look for new keys in a few lines from all over the files; return whether there were any."""
         actions: list[object] = []
-        for start in starts:
-            try:
-                actions += parse_lines(content[start : content.find(b"\n", start)], path="")
-            except LogCorruptionError:  # whoever reads the whole file says which line of it is damaged
-                continue
+        for file in files:
+            content = file.content
+            step = len(content) // max(_PROBED_LINES // len(files), 1) + 1
+            for start in {content.find(b"\n", position - 1) + 1 for position in range(step, len(content), step)} | {0}:
+                line = content[start : min(content.find(b"\n", start), start + MAX_LINE_BYTES)]
+                # Whoever reads the whole file says which line of it is damaged.
+                with suppress(LogCorruptionError):
+                    actions += parse_lines(line, path="")
         return self._widen(keys_of(actions))
 
     def _widen(self, keys: ActionKeys) -> bool:

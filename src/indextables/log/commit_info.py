@@ -56,24 +56,37 @@ _decoder = msgspec.json.Decoder(CommitInfo)
 
 
 def stamp(actions: Sequence[Action], info: CommitInfo) -> list[Action]:
-    """Return the actions with the facts attached to the first one that can carry them."""
+    """Return the actions with the facts attached to the first one that can carry them, and to no other.
+
+    Actions that were read from the log may carry the facts of their old commit, which are not true of this one.
+    """
     text = msgspec.json.encode(info).decode()
-    stamped = list(actions)
+    stamped = [_unstamped(action) for action in actions]
     for index, action in enumerate(stamped):
         if isinstance(action, Add | Remove):
             stamped[index] = msgspec.structs.replace(action, tags={**(action.tags or {}), COMMIT_TAG: text})
             return stamped
     for index, action in enumerate(stamped):
         if isinstance(action, MetaData):
-            stamped[index] = msgspec.structs.replace(
-                action, configuration={**(action.configuration or {}), COMMIT_TAG: text}
-            )
+            properties = {**(action.configuration or {}), COMMIT_TAG: text}
+            stamped[index] = msgspec.structs.replace(action, configuration=properties)
             return stamped
     for index, action in enumerate(stamped):
         if isinstance(action, Skip):
             stamped[index] = msgspec.structs.replace(action, reason=f"{action.reason}{_REASON_MARK}{info.id}]")
             return stamped
     return stamped
+
+
+def _unstamped(action: Action) -> Action:
+    if isinstance(action, Add | Remove) and action.tags and COMMIT_TAG in action.tags:
+        return msgspec.structs.replace(action, tags={k: v for k, v in action.tags.items() if k != COMMIT_TAG})
+    if isinstance(action, MetaData) and action.configuration and COMMIT_TAG in action.configuration:
+        properties = {key: value for key, value in action.configuration.items() if key != COMMIT_TAG}
+        return msgspec.structs.replace(action, configuration=properties)
+    if isinstance(action, Skip):
+        return msgspec.structs.replace(action, reason=plain_reason(action.reason))
+    return action
 
 
 def parse_info(text: str | None) -> CommitInfo | None:

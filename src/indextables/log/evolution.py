@@ -1,14 +1,45 @@
-"""How a schema may change: it gains columns that may be null. Old files then read as null there; nothing else is safe."""
+"""How metadata may change. A schema gains columns that may be null: old files read as null there; nothing else is safe."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from indextables.errors import SchemaError
 from indextables.log.schema import format_schema, parse_schema, validate_schema
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     import pyarrow as pa
+
+    from indextables.log.actions import MetaData
+
+
+def changed(
+    metadata: MetaData,
+    *,
+    schema: pa.Schema | str | None = None,
+    name: str | None = None,
+    description: str | None = None,
+    configuration: Mapping[str, str] | None = None,
+) -> MetaData:
+    """Return the metadata with what is given replaced; properties are added to those that are there.
+
+    Raises:
+        SchemaError: The new schema does anything but gain columns that may be null.
+    """
+    given: dict[str, object] = {}
+    if schema is not None:
+        given["schema_string"] = widened(metadata.schema_string, schema)
+    if name is not None:
+        given["name"] = name
+    if description is not None:
+        given["description"] = description
+    if configuration is not None:
+        given["configuration"] = {**(metadata.configuration or {}), **configuration}
+    return msgspec.structs.replace(metadata, **given)
 
 
 def widened(current: str, wanted: pa.Schema | str) -> str:

@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from indextables.errors import SchemaError, TableExistsError
+from indextables.errors import ConfigError, TableExistsError
 from indextables.log import skips as cooldown
 from indextables.log.actions import Add, Skip
 from indextables.log.commit import CommitResult, Committer, Intent, kinds_for, resolve
 from indextables.log.commit_info import WRITER_TAG
 from indextables.log.conflicts import Kind, shape
 from indextables.log.create import create, new_metadata, same_table
-from indextables.log.evolution import widened
-from indextables.log.protocol import check_writable
+from indextables.log.evolution import changed
+from indextables.log.protocol import check_upgrade, check_writable
 from indextables.log.removal import removes_of, rows_of
 from indextables.log.validate import check_adds
 from indextables.log.view import LogView
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from indextables.errors import CommitUnknownError
     from indextables.log.actions import Action, Protocol
     from indextables.log.snapshot import Snapshot
+    from indextables.log.state import Batch
     from indextables.storage.base import Store
 
 _LOG = logging.getLogger(__name__)
@@ -163,17 +164,7 @@ class TransactionLog(LogView):
             ConcurrentWriteError: Somebody else changed the metadata.
         """
         tip = self._loader.tip()
-        metadata = tip.metadata
-        if schema is not None:
-            metadata = msgspec.structs.replace(metadata, schema_string=widened(metadata.schema_string, schema))
-        if name is not None:
-            metadata = msgspec.structs.replace(metadata, name=name)
-        if description is not None:
-            metadata = msgspec.structs.replace(metadata, description=description)
-        if configuration is not None:
-            metadata = msgspec.structs.replace(
-                metadata, configuration={**(metadata.configuration or {}), **configuration}
-            )
+        metadata = changed(tip.metadata, schema=schema, name=name, description=description, configuration=configuration)
         return self.commit([metadata], operation=Kind.METADATA, read_version=tip.version)
 
     def upgrade_protocol(self, protocol: Protocol) -> CommitResult:
@@ -184,13 +175,7 @@ class TransactionLog(LogView):
             ProtocolError: This version could not write the table afterwards.
         """
         tip = self._loader.tip()
-        check_writable(protocol, table=self.url)
-        now = tip.protocol
-        if protocol.min_reader_version < now.min_reader_version or protocol.min_writer_version < now.min_writer_version:
-            raise SchemaError(
-                "A protocol never goes down",
-                way_out=f"The table is at {now.min_reader_version}/{now.min_writer_version}",
-            )
+        check_upgrade(tip.protocol, protocol, table=self.url)
         return self.commit([protocol, tip.metadata], operation=Kind.PROTOCOL, read_version=tip.version)
 
     def commit(
@@ -221,18 +206,10 @@ class TransactionLog(LogView):
         """
         tip = self._loader.tip(fresh=False)
         check_writable(tip.protocol, table=self.url)
-        if (
-            app is not None
-            and (done := self.snapshot().transactions.get(app)) is not None
-            and batch is not None
-            and batch <= done.number
-        ):
+        if (done := self._batch_done(app, batch)) is not None:
             return CommitResult(version=done.version, commit_id="", timestamp=tip.timestamp, written=False)
-        basis = (
-            tip.metadata
-            if read_version is None or read_version >= tip.metadata_version
-            else self.snapshot(read_version).metadata
-        )
+        made_for_newest = read_version is None or read_version >= tip.metadata_version
+        basis = tip.metadata if made_for_newest else self.snapshot(read_version).metadata
         marked = [_marked(action) for action in actions]
         check_adds([action for action in marked if isinstance(action, Add)], basis)
         if not marked:
@@ -254,6 +231,13 @@ class TransactionLog(LogView):
         if result.written:
             self._run_after_commit(result.version)
         return result
+
+    def _batch_done(self, app: str | None, batch: int | None) -> Batch | None:
+        """Return the last batch of an application if it is this one or a later one."""
+        if (app is None) != (batch is None):
+            raise ConfigError("batch", batch, "a number, and app to a name, or neither")
+        done = self.snapshot().transactions.get(app) if app is not None else None
+        return done if done is not None and batch is not None and batch <= done.number else None
 
     def resolve_commit(self, unknown: CommitUnknownError) -> int | None:
         """Return the version that a commit of unknown outcome became, or None if it did not land and never will.
@@ -305,17 +289,13 @@ class TransactionLog(LogView):
 
     def _counted(self, snapshot: Snapshot, skips: Sequence[Skip], *, cooldown_hours: float | None = None) -> list[Skip]:
         settings = self._settings.skips
-        counts = cooldown.counts(snapshot.skips, [skip.path for skip in skips])
-        return [
-            cooldown.next_skip(
-                skip,
-                count=counts.get(skip.path, 0) + 1,
-                now_ms=self._runtime.now_ms(),
-                cooldown_hours=settings.cooldown_hours if cooldown_hours is None else cooldown_hours,
-                doubling=settings.doubling,
-            )
-            for skip in skips
-        ]
+        return cooldown.counted(
+            skips,
+            snapshot.skips,
+            now_ms=self._runtime.now_ms(),
+            cooldown_hours=settings.cooldown_hours if cooldown_hours is None else cooldown_hours,
+            doubling=settings.doubling,
+        )
 
 
 def _marked(action: Action) -> Action:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from indextables.errors import ProtocolError
+from indextables.errors import ProtocolError, SchemaError
 from indextables.log.actions import Protocol
 
 if TYPE_CHECKING:
@@ -42,6 +42,19 @@ def check_writable(protocol: Protocol, *, table: str) -> None:
     """
     check_readable(protocol, table=table)
     _check("writer", protocol.min_writer_version, protocol.writer_features, WRITER_FEATURES, table)
+
+
+def check_upgrade(now: Protocol, wanted: Protocol, *, table: str) -> None:
+    """Refuse a protocol that goes down, or that would shut this version out of its own table.
+
+    Raises:
+        SchemaError: It goes down.
+        ProtocolError: This version could not write the table afterwards.
+    """
+    check_writable(wanted, table=table)
+    if wanted.min_reader_version < now.min_reader_version or wanted.min_writer_version < now.min_writer_version:
+        at = f"{now.min_reader_version}/{now.min_writer_version}"
+        raise SchemaError("A protocol never goes down", way_out=f"The table is at {at}: ask for that or more")
 
 
 def _check(role: str, version: int, features: object, known: frozenset[str], table: str) -> None:

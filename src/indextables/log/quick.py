@@ -81,7 +81,10 @@ def is_too_wide(rows: int, width: int, size: int) -> bool:
 def _index(buffer: bytes | memoryview) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]] | None:
     """Return the start and the kind of each line, or None if a line has any other shape than `{"add":{…}}`."""
     octets = np.frombuffer(buffer, dtype=np.uint8)
-    ends = np.flatnonzero(octets == ord("\n"))
+    newlines = octets == ord("\n")
+    if int(np.count_nonzero(newlines)) * _SHORTEST_LINE > len(octets):
+        return None  # before a file of nothing but newlines gets an index eight times its size
+    ends = np.flatnonzero(newlines)
     starts = np.concatenate((np.zeros(1, dtype=np.int64), ends[:-1] + 1))
     if int((ends - starts).min()) < _SHORTEST_LINE:
         return None

@@ -9,17 +9,20 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING
 
+import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from indextables.log.actions import Skip
 from indextables.log.commit_info import plain_reason
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
+
+    from indextables.log.actions import Skip
 
 _LOG = logging.getLogger(__name__)
 _HOUR_MS = 3_600_000
+_MOST_DOUBLINGS = 10  # a day becomes three years
 
 
 def in_cooldown(skips: pa.Table, *, now_ms: int) -> pa.Table:
@@ -52,23 +55,24 @@ def readable(skips: pa.Table) -> pa.Table:
     return skips.set_column(skips.schema.get_field_index("reason"), "reason", reasons)
 
 
-def counts(skips: pa.Table, paths: Sequence[str]) -> Mapping[str, int]:
-    """Return how often each of these files was skipped so far."""
-    known = skips.filter(pc.is_in(skips["path"], value_set=pa.array(paths, pa.string())))
-    return dict(zip(known["path"].to_pylist(), pc.fill_null(known["skip_count"], 1).to_pylist(), strict=True))
+def counted(
+    skips: Sequence[Skip], known: pa.Table, *, now_ms: int, cooldown_hours: float, doubling: bool
+) -> list[Skip]:
+    """Return skips as they are recorded now: counted on from what is known, dated, and with the time to try again.
 
-
-def next_skip(skip: Skip, *, count: int, now_ms: int, cooldown_hours: float, doubling: bool) -> Skip:
-    """Return the skip as it is recorded now: counted, dated, and with the time to try again."""
-    factor = 2 ** min(count - 1, 30) if doubling else 1
-    return Skip(
-        path=skip.path,
-        skip_timestamp=now_ms,
-        reason=skip.reason,
-        operation=skip.operation,
-        partition_values=skip.partition_values,
-        size=skip.size,
-        retry_after=now_ms + int(cooldown_hours * _HOUR_MS * factor),
-        skip_count=count,
-        extra=skip.extra,
-    )
+    Args:
+        skips: What to record; their times and counts do not matter.
+        known: The skips of the snapshot.
+        now_ms: The time.
+        cooldown_hours: How long a file is left alone after its first skip.
+        doubling: Whether each further skip doubles that.
+    """
+    earlier = known.filter(pc.is_in(known["path"], value_set=pa.array([skip.path for skip in skips], pa.string())))
+    counts = dict(zip(earlier["path"].to_pylist(), pc.fill_null(earlier["skip_count"], 1).to_pylist(), strict=True))
+    recorded = []
+    for skip in skips:
+        count = counts.get(skip.path, 0) + 1
+        factor = 2 ** min(count - 1, _MOST_DOUBLINGS) if doubling else 1
+        retry_after = now_ms + int(cooldown_hours * _HOUR_MS * factor)
+        recorded.append(msgspec.structs.replace(skip, skip_timestamp=now_ms, retry_after=retry_after, skip_count=count))
+    return recorded
