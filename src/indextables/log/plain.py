@@ -21,6 +21,7 @@ from indextables.log.lines import parse_lines
 from indextables.log.state import Batch, LogState
 from indextables.log.tip import commit_time
 from indextables.log.versions import list_versions
+from indextables.storage.paths import canonical
 
 if TYPE_CHECKING:
     from indextables.log.actions import Action
@@ -60,6 +61,8 @@ class _Replay:
 
     def apply(self, version: int, actions: list[Action]) -> None:
         for ordinal, action in enumerate(actions):
+            if isinstance(action, Add | Remove | Skip):
+                canonical(action.path)
             match action:
                 case Add():
                     self._forget(action.path)

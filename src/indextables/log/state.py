@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from indextables.log.commit_info import COMMIT_TAG, info_of_reason, parse_info
+from indextables.log.safety import check_paths
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -72,9 +73,15 @@ class LogState:
 
 
 def apply_commits(base: LogState | None, columns: ActionColumns, *, first: int, last: int) -> LogState:
-    """Return the state after the commits `first` to `last`, whose actions `columns` holds, on top of `base`."""
+    """Return the state after the commits `first` to `last`, whose actions `columns` holds, on top of `base`.
+
+    Raises:
+        UnsafePathError: An action names something outside the table.
+    """
     adds, removes, skips = columns.adds, columns.removes, columns.skips
     paths = pa.chunked_array([*adds["path"].chunks, *removes["path"].chunks], pa.string())
+    check_paths(paths)
+    check_paths(skips["path"])
     order = np.concatenate([_order(adds), _order(removes)])
     encoded = (
         paths.combine_chunks().dictionary_encode() if len(paths) else pa.array([], pa.string()).dictionary_encode()
