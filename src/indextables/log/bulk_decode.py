@@ -26,7 +26,7 @@ from indextables.log.columns import (
     table_of,
     width_of,
 )
-from indextables.log.lines import MAX_LINE_BYTES, parse_lines
+from indextables.log.lines import parse_lines
 from indextables.log.quick import KINDS, Run, is_too_wide, read_runs
 
 if TYPE_CHECKING:
@@ -37,6 +37,7 @@ _BATCH_BYTES = 8 << 20
 _PIECE_BYTES = 32 << 20
 _USUAL_RATIO = 5
 _PROBED_LINES = 64
+_PROBED_BYTES = 4 << 20
 
 
 def decode_commits(
@@ -82,7 +83,7 @@ class _File(NamedTuple):
 
     version: int
     content: bytes
-    rare: tuple[Versioned, ...]
+    rare: tuple[Versioned[Protocol | MetaData], ...]
     rare_bytes: int
 
     def runs(self) -> Iterator[Run]:
@@ -103,7 +104,7 @@ class _Part(NamedTuple):
     """What a run of files holds, in order."""
 
     tables: dict[type[Row], pa.Table]
-    rare: tuple[Versioned, ...]
+    rare: tuple[Versioned[Protocol | MetaData], ...]
     size: int
 
 
@@ -159,8 +160,8 @@ class _Decoder:
             adds=whole[Add],
             removes=whole[Remove],
             skips=whole[Skip],
-            protocols=tuple(item for item in rare if isinstance(item.action, Protocol)),
-            metadatas=tuple(item for item in rare if isinstance(item.action, MetaData)),
+            protocols=tuple(Versioned(v, n, action) for v, n, action in rare if isinstance(action, Protocol)),
+            metadatas=tuple(Versioned(v, n, action) for v, n, action in rare if isinstance(action, MetaData)),
             keys=keys,
         )
 
@@ -186,9 +187,13 @@ class _Decoder:
         """Read files quickly together, or else find the ones that must be read line by line."""
         if not files:
             return []
-        parts = self._read_quickly(files)
-        if parts is None and self._learn(files):
-            parts = self._read_quickly(files)
+        keys = self.keys
+        parts = self._read_quickly(files, keys)
+        if parts is None:
+            self._learn(files)
+            # Another thread may have learned the same a moment ago, so it is the keys that tell whether to try again.
+            if self.keys != keys:
+                parts = self._read_quickly(files, self.keys)
         if parts is not None:
             return parts
         if len(files) == 1:
@@ -196,11 +201,11 @@ class _Decoder:
         middle = len(files) // 2
         return self._read_batch(files[:middle]) + self._read_batch(files[middle:])
 
-    def _read_quickly(self, files: list[_File]) -> list[_Part] | None:
+    def _read_quickly(self, files: list[_File], keys: ActionKeys) -> list[_Part] | None:
         parts = [_Part({}, tuple(item for file in files for item in file.rare), 0)]
         runs = [run for file in files for run in file.runs()]
         for group in [runs] if len(files) > 1 else [[run] for run in runs]:
-            tables = read_runs(group, keys=self.keys)
+            tables = read_runs(group, keys=keys)
             if tables is None:
                 return None
             parts.append(_Part(tables, (), sum(len(run.lines) for run in group)))
@@ -224,24 +229,25 @@ class _Decoder:
         tables = {kind: table_of(kind, members, keys) for kind, members in rows.items()}
         return _Part(tables, tuple(rare), len(file.content))
 
-    def _learn(self, files: list[_File]) -> bool:
-        """Look for new keys in a few lines from all over the files; return whether there were any."""
+    def _learn(self, files: list[_File]) -> None:
+        """Look for new keys in a few lines from all over the files."""
         actions: list[object] = []
-        for file in files:
-            content = file.content
+        budget = _PROBED_BYTES
+        for content in (file.content for file in files):
             step = len(content) // max(_PROBED_LINES // len(files), 1) + 1
             for start in {content.find(b"\n", position - 1) + 1 for position in range(step, len(content), step)} | {0}:
-                line = content[start : min(content.find(b"\n", start), start + MAX_LINE_BYTES)]
+                end = content.find(b"\n", start)
+                if end - start > budget:
+                    continue
+                budget -= end - start
                 # Whoever reads the whole file says which line of it is damaged.
                 with suppress(LogCorruptionError):
-                    actions += parse_lines(line, path="")
-        return self._widen(keys_of(actions))
+                    actions += parse_lines(content[start:end], path="")
+        self._widen(keys_of(actions))
 
-    def _widen(self, keys: ActionKeys) -> bool:
+    def _widen(self, keys: ActionKeys) -> None:
         with self._lock:
-            known = self.keys
             self._learned = self._learned.widened(keys)
-            return self.keys != known
 
 
 def _concatenated(pieces: list[pa.Table], schema: pa.Schema) -> pa.Table:

@@ -39,7 +39,7 @@ _AUTO_PLAIN_BELOW = 1 << 10
 _AUTO_GZIP_UP_TO = 1 << 20
 _GZIP_WINDOW = 31
 _MAX_MEMBERS = 1000
-_INPUT_STEP = 16 << 10
+_INPUT_STEP = 4 << 10
 _OUTPUT_STEP = 1 << 20
 # Arrow writes zstd and lz4 frames without a checksum. Both formats let a reader skip a frame of this kind, so one that holds
 # the CRC-32 of the content makes damage visible and stays readable for everybody else.
@@ -169,7 +169,7 @@ class _Content:
 
 
 def _gunzip(data: memoryview, content: _Content) -> None:
-    """Open every member of a gzip file, a small step of input at a time: zlib turns a step into 16 MB at most."""
+    """Open every member of a gzip file, a small step of input at a time: zlib turns a step into 4 MB at most."""
     position = 0
     for _ in range(_MAX_MEMBERS):
         member = zlib.decompressobj(_GZIP_WINDOW)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Generic, NamedTuple, TypeAlias, TypeVar
 
 import msgspec
 import msgspec.inspect
@@ -57,9 +57,9 @@ class ActionKeys:
     def ordering(self, other: ActionKeys) -> ActionKeys:
         """Return the keys of `other`, in the order in which `widened` would put them."""
         return ActionKeys(
-            partition=tuple(key for key in self.partition if key in other.partition),
-            statistics=tuple(key for key in self.statistics if key in other.statistics),
-            tags=tuple(key for key in self.tags if key in other.tags),
+            partition=_common(self.partition, other.partition),
+            statistics=_common(self.statistics, other.statistics),
+            tags=_common(self.tags, other.tags),
         ).widened(other)
 
     def of(self, column: str) -> tuple[str, ...]:
@@ -72,12 +72,20 @@ def _widened(own: tuple[str, ...], other: tuple[str, ...]) -> tuple[str, ...]:
     return own + tuple(sorted(set(other).difference(own)))
 
 
-class Versioned(NamedTuple):
+def _common(own: tuple[str, ...], other: tuple[str, ...]) -> tuple[str, ...]:
+    others = set(other)
+    return tuple(key for key in own if key in others)
+
+
+_A = TypeVar("_A", bound=Protocol | MetaData, covariant=True)
+
+
+class Versioned(NamedTuple, Generic[_A]):
     """Where in the log a protocol or a metadata stands."""
 
     version: int
     ordinal: int
-    action: Protocol | MetaData
+    action: _A
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -91,8 +99,8 @@ class ActionColumns:
     adds: pa.Table
     removes: pa.Table
     skips: pa.Table
-    protocols: tuple[Versioned, ...]
-    metadatas: tuple[Versioned, ...]
+    protocols: tuple[Versioned[Protocol], ...]
+    metadatas: tuple[Versioned[MetaData], ...]
     keys: ActionKeys
 
 

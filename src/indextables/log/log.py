@@ -123,8 +123,7 @@ class TransactionLog(LogView):
             SchemaError: A path is not an active file.
         """
         snapshot = self.snapshot()
-        wanted = list(dict.fromkeys(paths))
-        rows = rows_of(snapshot.files, wanted)
+        rows = rows_of(snapshot.files, list(dict.fromkeys(paths)))
         actions = removes_of(rows, now_ms=self._runtime.now_ms(), data_change=data_change)
         return self.commit(actions, operation=Kind.REMOVE, read_version=snapshot.version, user_metadata=user_metadata)
 
@@ -279,12 +278,8 @@ class TransactionLog(LogView):
         counted = self._counted(snapshot, skips, cooldown_hours=cooldown_hours)
         result = self.commit(counted, operation=Kind.SKIP, read_version=snapshot.version)
         for skip in counted:
-            _LOG.info(
-                "Recorded skipped file: %s (skip count: %s, retry after: %s)",
-                skip.path,
-                skip.skip_count,
-                skip.retry_after,
-            )
+            shown = (skip.path, skip.skip_count, skip.retry_after)
+            _LOG.info("Recorded skipped file: %s (skip count: %s, retry after: %s)", *shown)
         return result
 
     def _counted(self, snapshot: Snapshot, skips: Sequence[Skip], *, cooldown_hours: float | None = None) -> list[Skip]:

@@ -95,13 +95,13 @@ def apply_commits(base: LogState | None, columns: ActionColumns, *, first: int, 
     infos = commit_infos(columns)
     return LogState(
         version=last,
-        protocol=protocol.action if protocol else base and base.protocol,
-        metadata=metadata.action if metadata else base and base.metadata,
+        protocol=protocol.action if protocol else (base.protocol if base else None),
+        metadata=metadata.action if metadata else (base.metadata if base else None),
         metadata_version=metadata.version if metadata else (base.metadata_version if base else -1),
         protocol_version=protocol.version if protocol else (base.protocol_version if base else -1),
-        files=_combined(base and base.files, _take(adds, added), touched),
-        removes=_combined(base and base.removes, _take(removes, removed), touched),
-        skips=_live_skips(base and base.skips, skips, touched, order[winners] if len(winners) else winners),
+        files=_combined(base.files if base else None, _take(adds, added), touched),
+        removes=_combined(base.removes if base else None, _take(removes, removed), touched),
+        skips=_live_skips(base.skips if base else None, skips, touched, order[winners] if len(winners) else winners),
         transactions=_transactions(base, infos),
         first_version=base.first_version if base else first,
         timestamps=np.maximum.accumulate(

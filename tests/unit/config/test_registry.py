@@ -23,10 +23,6 @@ GROUP_OF_CLASS = {type(getattr(Settings(), entry.name)).__name__: entry.name for
 
 # Settings whose feature does not exist yet. A setting leaves this list with the code that uses it and never comes back.
 NOT_YET_USED = {
-    "compression.enabled",
-    "compression.codec",
-    "compression.gzip_level",
-    "transaction.use_optimized",
     "checkpoint.enabled",
     "checkpoint.interval",
     "checkpoint.retention",
@@ -34,8 +30,6 @@ NOT_YET_USED = {
     "checkpoint.compression",
     "checkpoint.compression_enabled",
     "checkpoint.max_file_size",
-    "checkpoint.parallelism",
-    "checkpoint.read_timeout_s",
     "checkpoint.background",
     "retention.log_ms",
     "retention.checkpoint_ms",
@@ -46,12 +40,6 @@ NOT_YET_USED = {
     "truncation.enabled",
     "truncation.max_length",
     "truncation.strategy",
-    "cache.enabled",
-    "cache.expiration_s",
-    "cache.max_bytes",
-    "staleness.max_staleness_s",
-    "skips.cooldown_hours",
-    "skips.doubling",
     "delta.enabled",
 }
 
@@ -59,7 +47,8 @@ NOT_YET_USED = {
 def uses(source: str) -> set[str]:
     """Return the settings, as `group.field`, that a module reads.
 
-    It reads one as `settings.group.field`, or as `name.field` where `name` is annotated with a group that the module imports.
+    It reads one as `settings.group.field`, or as `name.field` where `name` is annotated with a group that the module imports
+    or assigned as `name = settings.group`.
     """
     nodes = list(ast.walk(ast.parse(source)))
     imported = {
@@ -75,6 +64,13 @@ def uses(source: str) -> set[str]:
         if isinstance(node, ast.arg | ast.AnnAssign)
     ]
     owners = {name: imported[kind.id] for name, kind in annotated if isinstance(kind, ast.Name) and kind.id in imported}
+    owners |= {
+        _last(node.targets[0]): node.value.attr
+        for node in nodes
+        if isinstance(node, ast.Assign)
+        and isinstance(node.value, ast.Attribute)
+        and _last(node.value.value) == "settings"
+    }
     found = set()
     for node in nodes:
         if isinstance(node, ast.Attribute) and _last(node.value) in owners:
@@ -113,10 +109,11 @@ class A:
         self._retry = retry
         self._settings = settings
     def f(self, checkpoint: Checkpoint) -> None:
-        self._retry.max_attempts, self._settings.cache.enabled, checkpoint.format, other.delta.enabled
+        stats = self._settings.stats
+        self._retry.max_attempts, self._settings.cache.enabled, checkpoint.format, other.delta.enabled, stats.columns
         options["spark.indextables.aws.region"]
 """
-    assert uses(source) == {"retry.max_attempts", "cache.enabled"}
+    assert uses(source) == {"retry.max_attempts", "cache.enabled", "stats.columns"}
     assert keys_named(source) == {"aws.region"}
 
 

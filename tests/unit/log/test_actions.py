@@ -21,10 +21,12 @@ EXAMPLES: dict[str, tuple[bytes, Action]] = {
         Protocol(min_reader_version=2, min_writer_version=2),
     ),
     "metaData": (
-        b'{"metaData":{"id":"a8b3c4d5-e6f7-g8h9-i0j1-k2l3m4n5o6p7","name":null,"description":null,'
-        b'"format":{"provider":"indextables","options":{}},'
-        b'"schemaString":"{\\"type\\":\\"struct\\",\\"fields\\":[{\\"name\\":\\"message\\",\\"type\\":\\"string\\"}]}",'
-        b'"partitionColumns":["date","hour"],"configuration":{},"createdTime":1704067200000}}',
+        (
+            b'{"metaData":{"id":"a8b3c4d5-e6f7-g8h9-i0j1-k2l3m4n5o6p7","name":null,"description":null,'
+            b'"format":{"provider":"indextables","options":{}},'
+            b'"schemaString":"{\\"type\\":\\"struct\\",\\"fields\\":[{\\"name\\":\\"message\\",\\"type\\":\\"string\\"}]}",'
+            b'"partitionColumns":["date","hour"],"configuration":{},"createdTime":1704067200000}}'
+        ),
         MetaData(
             id="a8b3c4d5-e6f7-g8h9-i0j1-k2l3m4n5o6p7",
             name=None,
@@ -37,11 +39,13 @@ EXAMPLES: dict[str, tuple[bytes, Action]] = {
         ),
     ),
     "add": (
-        b'{"add":{"path":"date=2024-01-01/hour=10/3f2504e0-4f89-11d3-9a0c-0305e82c3301.split",'
-        b'"partitionValues":{"date":"2024-01-01","hour":"10"},"size":104857600,"modificationTime":1704067200000,'
-        b'"dataChange":true,"minValues":{"timestamp":"1704067200","level":"DEBUG"},'
-        b'"maxValues":{"timestamp":"1704070800","level":"ERROR"},"numRecords":100000,'
-        b'"footerStartOffset":104857000,"footerEndOffset":104857600,"hasFooterOffsets":true}}',
+        (
+            b'{"add":{"path":"date=2024-01-01/hour=10/3f2504e0-4f89-11d3-9a0c-0305e82c3301.split",'
+            b'"partitionValues":{"date":"2024-01-01","hour":"10"},"size":104857600,"modificationTime":1704067200000,'
+            b'"dataChange":true,"minValues":{"timestamp":"1704067200","level":"DEBUG"},'
+            b'"maxValues":{"timestamp":"1704070800","level":"ERROR"},"numRecords":100000,'
+            b'"footerStartOffset":104857000,"footerEndOffset":104857600,"hasFooterOffsets":true}}'
+        ),
         Add(
             path="date=2024-01-01/hour=10/3f2504e0-4f89-11d3-9a0c-0305e82c3301.split",
             partition_values={"date": "2024-01-01", "hour": "10"},
@@ -57,8 +61,10 @@ EXAMPLES: dict[str, tuple[bytes, Action]] = {
         ),
     ),
     "remove": (
-        b'{"remove":{"path":"date=2024-01-01/hour=10/old-split.split","deletionTimestamp":1704070800000,'
-        b'"dataChange":true,"partitionValues":{"date":"2024-01-01","hour":"10"},"size":52428800}}',
+        (
+            b'{"remove":{"path":"date=2024-01-01/hour=10/old-split.split","deletionTimestamp":1704070800000,'
+            b'"dataChange":true,"partitionValues":{"date":"2024-01-01","hour":"10"},"size":52428800}}'
+        ),
         Remove(
             path="date=2024-01-01/hour=10/old-split.split",
             deletion_timestamp=1704070800000,
@@ -68,10 +74,12 @@ EXAMPLES: dict[str, tuple[bytes, Action]] = {
         ),
     ),
     "mergeskip": (
-        b'{"mergeskip":{"path":"date=2024-01-01/hour=10/corrupted.split","skipTimestamp":1704067200000,'
-        b'"reason":"Failed to merge split: Invalid footer offset","operation":"merge",'
-        b'"partitionValues":{"date":"2024-01-01","hour":"10"},"size":104857600,'
-        b'"retryAfter":1704153600000,"skipCount":2}}',
+        (
+            b'{"mergeskip":{"path":"date=2024-01-01/hour=10/corrupted.split","skipTimestamp":1704067200000,'
+            b'"reason":"Failed to merge split: Invalid footer offset","operation":"merge",'
+            b'"partitionValues":{"date":"2024-01-01","hour":"10"},"size":104857600,'
+            b'"retryAfter":1704153600000,"skipCount":2}}'
+        ),
         Skip(
             path="date=2024-01-01/hour=10/corrupted.split",
             skip_timestamp=1704067200000,
@@ -110,7 +118,7 @@ def test_the_metadata_of_the_checkpoint_example_has_only_three_fields() -> None:
 
 
 def test_absent_null_and_empty_are_three_states() -> None:
-    states = [(b"", UNSET), (b',"tags":null', None), (b',"tags":{}', {})]
+    states: list[tuple[bytes, object]] = [(b"", UNSET), (b',"tags":null', None), (b',"tags":{}', {})]
     for text, value in states:
         line = b'{"add":{%b%b}}' % (ADD, text)
         action = parse(line)

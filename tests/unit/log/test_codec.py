@@ -2,8 +2,11 @@ from __future__ import annotations
 
 import gzip
 import logging
+import subprocess
+import sys
 import zlib
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pytest
@@ -11,6 +14,9 @@ import pytest
 from indextables.errors import ConfigError, IndexTablesError, LogCorruptionError
 from indextables.log import codec
 from indextables.runtime import SYSTEM
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 LINE = b'{"add":{"path":"file.split","size":1000}}'
 COMMIT = b"".join(b'{"add":{"path":"part-%05d.split","size":%d}}\n' % (n, n * 7919) for n in range(200))
@@ -162,6 +168,19 @@ class TestDamage:
         self.check(b"\x01\x04" + b"\xff" * 9, "states no size", name="snappy")
 
 
+_MEASURED = """
+import pathlib, resource, sys
+from indextables.errors import LogCorruptionError
+from indextables.log.codec import decode
+data = pathlib.Path(sys.argv[1]).read_bytes()
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+try:
+    decode(data, path="p")
+except LogCorruptionError:
+    print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) // 1024)
+"""
+
+
 class TestBombs:
     def refused(self, data: bytes) -> None:
         with pytest.raises(LogCorruptionError, match="decompression bomb") as caught:
@@ -179,6 +198,24 @@ class TestBombs:
         monkeypatch.setattr(codec, "MAX_FILE_BYTES", len(COMMIT) - 1)
         for bomb in data.values():
             self.refused(bomb)
+
+    @pytest.mark.parametrize(
+        ("header", "piece", "mebibytes"),
+        [
+            pytest.param(b"\x01\x01", zlib.compress(b"\0" * (16 << 20), 9, 31), 340, id="gzip, to the absolute cap"),
+            pytest.param(
+                b"\x01\x02", pa.Codec("zstd").compress(b"\0" * (16 << 20), asbytes=True), 80, id="zstd, to its ratio"
+            ),
+        ],
+    )
+    def test_a_gigabyte_is_noticed_before_it_is_there(
+        self, header: bytes, piece: bytes, mebibytes: int, tmp_path: Path
+    ) -> None:
+        file = tmp_path / "bomb"
+        file.write_bytes(header + piece * 64)
+        command = [sys.executable, "-c", _MEASURED, str(file)]
+        done = subprocess.run(command, capture_output=True, text=True, check=True)
+        assert int(done.stdout) < mebibytes
 
     def test_many_small_frames_count_together(self) -> None:
         frame = pa.Codec("zstd").compress(b"\0" * (1 << 20), asbytes=True)
@@ -218,10 +255,8 @@ class TestLogLines:
         runtime = replace(SYSTEM, monotonic=lambda: next(clock))
         with caplog.at_level(logging.INFO, logger="indextables"):
             data = codec.encode(COMMIT, codec="gzip", runtime=runtime)
-        assert [(record.levelname, record.getMessage()) for record in caplog.records] == [
-            (
-                "INFO",
-                f"Transaction file compression: original={len(COMMIT)}B, compressed={len(data)}B, "
-                f"ratio={len(COMMIT) / len(data):.2f}x, time=12ms",
-            )
-        ]
+        expected = (
+            f"Transaction file compression: original={len(COMMIT)}B, compressed={len(data)}B, "
+            f"ratio={len(COMMIT) / len(data):.2f}x, time=12ms"
+        )
+        assert [(record.levelname, record.getMessage()) for record in caplog.records] == [("INFO", expected)]

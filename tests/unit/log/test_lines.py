@@ -15,11 +15,11 @@ from indextables.log.bulk_decode import decode_commits
 from indextables.log.lines import format_lines, parse_lines
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
 REMOVE = b'{"remove":{"path":"p","dataChange":true}}'
 OPEN = b'{"remove":{"path":"p","dataChange":true,'
-ADD = b'{"add":{"path":"p","partitionValues":{},"size":1,"modificationTime":2,"dataChange":true,'
 
 # Each is one line that follows a good one: what it is, its bytes, and what the error says.
 BAD_LINES: dict[str, tuple[bytes, str]] = {
@@ -84,31 +84,36 @@ BAD_LINES: dict[str, tuple[bytes, str]] = {
 }
 
 
+def read_lines(data: bytes) -> object:
+    return parse_lines(data, path="log/7.json")
+
+
+def read_bulk(data: bytes) -> object:
+    return decode_commits([(6, REMOVE), (7, data)], path_of="log/{}.json".format)
+
+
+both_readers = pytest.mark.parametrize("read", [read_lines, read_bulk])
+
+
 @pytest.mark.parametrize("name", BAD_LINES)
-@pytest.mark.parametrize("reader", ["lines", "bulk"])
-def test_a_bad_line_is_refused_within_a_second_by_file_and_line(name: str, reader: str) -> None:
+@both_readers
+def test_a_bad_line_is_refused_within_a_second_by_file_and_line(name: str, read: Callable[[bytes], object]) -> None:
     line, reason = BAD_LINES[name]
     data = REMOVE + b"\n\n" + line + b"\n" + REMOVE + b"\n"
     started = time.process_time()
     with pytest.raises(LogCorruptionError) as caught:
-        if reader == "lines":
-            parse_lines(data, path="log/7.json")
-        else:
-            decode_commits([(6, REMOVE), (7, data)], path_of="log/{}.json".format)
+        read(data)
     assert time.process_time() - started < 1
     assert reason in str(caught.value)
     assert (caught.value.path, caught.value.line) == ("log/7.json", 3)
 
 
-@pytest.mark.parametrize("reader", ["lines", "bulk"])
+@both_readers
 @pytest.mark.parametrize("name", ["commitInfo", "Add", "adds", "", "a" * 5000])
-def test_an_unknown_action_is_named_with_its_file_and_line(name: str, reader: str) -> None:
+def test_an_unknown_action_is_named_with_its_file_and_line(name: str, read: Callable[[bytes], object]) -> None:
     data = REMOVE + b'\n{"%b":{}}\n' % name.encode()
     with pytest.raises(UnknownActionError) as caught:
-        if reader == "lines":
-            parse_lines(data, path="log/7.json")
-        else:
-            decode_commits([(7, data)], path_of="log/{}.json".format)
+        read(data)
     assert (caught.value.path, caught.value.line, caught.value.action) == ("log/7.json", 2, name[:100])
 
 
@@ -171,15 +176,11 @@ class TestBounds:
             parse_lines(REMOVE + b"\n" + longest.replace(b'"p', b'"pp'), path="p")
         assert caught.value.line == 2
 
-    @pytest.mark.parametrize("reader", ["lines", "bulk"])
-    def test_a_commit_has_at_most_256_mib(self, monkeypatch: pytest.MonkeyPatch, reader: str) -> None:
-        assert lines.MAX_FILE_BYTES == 256 << 20
+    @both_readers
+    def test_a_commit_has_at_most_256_mib(self, read: Callable[[bytes], object]) -> None:
         data = bytes((256 << 20) + 1)
         with pytest.raises(LogCorruptionError, match="268435456 are the most"):
-            if reader == "lines":
-                parse_lines(data, path="p")
-            else:
-                decode_commits([(0, data)], path_of=str)
+            read(data)
 
     def test_nothing_is_written_that_no_reader_takes(self, monkeypatch: pytest.MonkeyPatch) -> None:
         with pytest.raises(IndexTablesError, match="without actions"):

@@ -1,0 +1,107 @@
+from __future__ import annotations
+
+import threading
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+
+from indextables.config import Checkpoint, Settings
+from indextables.errors import NotFoundError, StorageUnavailableError
+from indextables.log.layout import commit_path
+from indextables.log.reader import read_commits
+from indextables.testing.faulty import FaultStore
+from indextables.testing.models import S3Model
+from tests.support.logs import Place, new_table
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+class Gated(FaultStore):
+    """Answers for some versions only once a gate is open, and remembers how many reads ran at once."""
+
+    def __init__(self, inner: S3Model, closed: set[int]) -> None:
+        super().__init__(inner)
+        self.gate = threading.Event()
+        self.closed = {commit_path(version) for version in closed}
+        self.running = self.most = 0
+        self._count = threading.Lock()
+
+    def get(self, path: str) -> bytes:
+        with self._count:
+            self.running += 1
+            self.most = max(self.most, self.running)
+        try:
+            if path in self.closed:
+                self.gate.wait(30)
+            return super().get(path)
+        finally:
+            with self._count:
+                self.running -= 1
+
+
+@pytest.fixture
+def model() -> S3Model:
+    place, _ = new_table(files=40)
+    assert isinstance(place.model, S3Model)
+    return place.model
+
+
+@pytest.fixture
+def hanging(model: S3Model) -> Iterator[Gated]:
+    store = Gated(model, {3, 17})
+    yield store
+    store.gate.set()
+
+
+def test_commits_come_in_the_order_of_their_versions(model: S3Model) -> None:
+    read = read_commits(model, range(41), parallelism=7, timeout_s=30)
+    assert read == [(version, model.get(commit_path(version))) for version in range(41)]
+
+
+def test_one_or_two_commits_take_no_threads(model: S3Model) -> None:
+    before = threading.active_count()
+    assert [version for version, _ in read_commits(model, [3, 4], parallelism=8, timeout_s=30)] == [3, 4]
+    assert read_commits(model, [], parallelism=8, timeout_s=30) == []
+    assert threading.active_count() == before
+
+
+@pytest.mark.parametrize("parallelism", [1, 4])
+def test_no_more_reads_run_at_once_than_allowed(model: S3Model, parallelism: int) -> None:
+    store = Gated(model, set())
+    read_commits(store, range(41), parallelism=parallelism, timeout_s=30)
+    assert store.most <= parallelism
+    assert len(store.calls) == 41
+
+
+def test_a_time_limit_ends_in_one_error_that_names_what_was_not_read(hanging: Gated) -> None:
+    started = time.monotonic()
+    with pytest.raises(StorageUnavailableError) as caught:
+        read_commits(hanging, range(41), parallelism=41, timeout_s=0.2)
+    assert time.monotonic() - started < 10
+    assert "after 0.2 s these versions were not read: 3, 17." in str(caught.value)
+    assert "raise spark.indextables.checkpoint.read.timeoutSeconds" in str(caught.value)
+    assert caught.value.path == commit_path(3)
+
+
+def test_versions_that_were_read_in_time_are_not_named(hanging: Gated) -> None:
+    with pytest.raises(StorageUnavailableError) as caught:
+        read_commits(hanging, range(41), parallelism=2, timeout_s=0.5)
+    named = str(caught.value).split("not read: ")[1].split(". ")[0]
+    assert not {"0", "1", "2"} & set(named.replace(" and", ",").split(", "))
+    assert "3" in named.split(", ")
+
+
+def test_a_log_says_the_same_when_it_is_opened(hanging: Gated) -> None:
+    place = Place(hanging)  # type: ignore[arg-type]
+    settings = Settings(checkpoint=Checkpoint(read_timeout_s=0.2, parallelism=41))
+    with pytest.raises(StorageUnavailableError, match=r"these versions were not read: 3, 17\."):
+        place.log(settings).list_files()
+
+
+def test_a_missing_commit_is_named_at_once(model: S3Model) -> None:
+    model.delete(commit_path(8))
+    with pytest.raises(NotFoundError) as caught:
+        read_commits(model, range(41), parallelism=4, timeout_s=30)
+    assert caught.value.path == commit_path(8)
