@@ -34,17 +34,19 @@ _PLACE = (("version", pa.int64()), ("ordinal", pa.int32()), ("extra", pa.string(
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ActionKeys:
-    """The keys of the maps, which become the children of struct columns.
+    """What occurs in the lines of a log: the keys of the maps, which become the children of struct columns, and fields.
 
     Attributes:
         partition: Of `partition_values`.
         statistics: Of `min_values` and `max_values`.
         tags: Of `tags`.
+        fields: The fields that an add may lack and some add has. Parsing the others for a million adds is not free.
     """
 
     partition: tuple[str, ...] = ()
     statistics: tuple[str, ...] = ()
     tags: tuple[str, ...] = ()
+    fields: tuple[str, ...] = ()
 
     def widened(self, other: ActionKeys) -> ActionKeys:
         """Return these keys, followed by those that only `other` has, sorted."""
@@ -52,6 +54,7 @@ class ActionKeys:
             partition=_widened(self.partition, other.partition),
             statistics=_widened(self.statistics, other.statistics),
             tags=_widened(self.tags, other.tags),
+            fields=_widened(self.fields, other.fields),
         )
 
     def ordering(self, other: ActionKeys) -> ActionKeys:
@@ -60,6 +63,7 @@ class ActionKeys:
             partition=_common(self.partition, other.partition),
             statistics=_common(self.statistics, other.statistics),
             tags=_common(self.tags, other.tags),
+            fields=_common(self.fields, other.fields),
         ).widened(other)
 
     def of(self, column: str) -> tuple[str, ...]:
@@ -77,15 +81,15 @@ def _common(own: tuple[str, ...], other: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(key for key in own if key in others)
 
 
-_A = TypeVar("_A", bound=Protocol | MetaData, covariant=True)
+_A_co = TypeVar("_A_co", bound=Protocol | MetaData, covariant=True)
 
 
-class Versioned(NamedTuple, Generic[_A]):
+class Versioned(NamedTuple, Generic[_A_co]):
     """Where in the log a protocol or a metadata stands."""
 
     version: int
     ordinal: int
-    action: _A
+    action: _A_co
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -138,9 +142,14 @@ def _column_type(column: Column, keys: ActionKeys) -> pa.DataType:
     return column.type or pa.struct([(key, pa.string()) for key in keys.of(column.name)])
 
 
+def present_columns(kind: type[Row], keys: ActionKeys) -> list[Column]:
+    """Return the fields that an action's lines may have, as far as is known."""
+    return [column for column in columns_of(kind) if kind is not Add or column.required or column.name in keys.fields]
+
+
 def wire_type(kind: type[Row], keys: ActionKeys) -> pa.DataType:
     """Return the type of an action's JSON object."""
-    return pa.struct([(column.wire, _column_type(column, keys)) for column in columns_of(kind)])
+    return pa.struct([(column.wire, _column_type(column, keys)) for column in present_columns(kind, keys)])
 
 
 def schema_of(kind: type[Row], keys: ActionKeys) -> pa.Schema:
@@ -169,9 +178,13 @@ def table_of(kind: type[Row], rows: Sequence[tuple[int, int, Row]], keys: Action
 
 
 def keys_of(actions: Iterable[object]) -> ActionKeys:
-    """Return the keys that occur in the maps of actions."""
+    """Return the keys and the fields that occur in actions."""
     found: dict[str, set[str]] = {name: set() for name in _MAPS}
+    fields: set[str] = set()
     for action in actions:
+        if isinstance(action, Add):
+            optional = (column.name for column in columns_of(Add) if not column.required)
+            fields.update(name for name in optional if getattr(action, name) is not UNSET)
         for name, keys in found.items():
             value = getattr(action, name, None)
             if isinstance(value, dict):
@@ -180,4 +193,5 @@ def keys_of(actions: Iterable[object]) -> ActionKeys:
         partition=tuple(sorted(found["partition_values"])),
         statistics=tuple(sorted(found["min_values"] | found["max_values"])),
         tags=tuple(sorted(found["tags"])),
+        fields=tuple(sorted(fields)),
     )

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.json as pj
 
 from indextables.log.actions import Add, Remove, Skip
-from indextables.log.columns import ActionKeys, Row, columns_of, schema_of, width_of, wire_type
+from indextables.log.columns import ActionKeys, Row, columns_of, present_columns, schema_of, width_of, wire_type
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -132,8 +132,13 @@ def _flatten(
             return None
         column = column.filter(pa.array(mask))
         versions, ordinals = versions[mask], ordinals[mask]
-    arrays = column.flatten()
-    if any(array.null_count for array, field in zip(arrays, columns_of(kind), strict=True) if field.required):
+    read = dict(zip(present_columns(kind, keys), column.flatten(), strict=True))
+    if any(array.null_count for field, array in read.items() if field.required):
         return None
+    schema = schema_of(kind, keys)
+    arrays = [
+        read[field] if field in read else pa.nulls(len(column), schema.field(field.name).type)
+        for field in columns_of(kind)
+    ]
     unknown = pa.nulls(len(column), pa.string())
-    return pa.Table.from_arrays([*arrays, versions, ordinals, unknown], schema=schema_of(kind, keys))
+    return pa.Table.from_arrays([*arrays, versions, ordinals, unknown], schema=schema)

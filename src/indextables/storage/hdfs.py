@@ -1,16 +1,14 @@
 """HDFS without a JVM, through `hdfs-native`: the same on the driver, in Spark's Python workers and outside of Spark.
 
 The library waits for a NameNode's answer for as long as it takes, and by default tries a dead one for about three minutes.
-A call here is one attempt with a limit, so every step runs on a thread that can be left behind, and the library's own
-retries are cut down to finding the active NameNode.
+A call here is one attempt with a limit: every step is given a deadline, and the library's own retries are cut down to
+finding the active NameNode.
 """
 
 from __future__ import annotations
 
 import re
-import threading
-from concurrent.futures import Future
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
 from hdfs_native import Client, WriteOptions
@@ -23,6 +21,7 @@ from indextables.errors import (
     UnsupportedStoreError,
 )
 from indextables.runtime import SYSTEM, Runtime
+from indextables.storage.deadline import call_within
 from indextables.storage.renaming import Entry, RenamingStore, failure, meaning_of
 
 if TYPE_CHECKING:
@@ -34,12 +33,12 @@ _P = ParamSpec("_P")
 _T = TypeVar("_T")
 
 _SCHEME = "hdfs://"
-_CHUNK = 8 << 20  # what one step reads or writes, so that the limit is on standing still and not on large objects
+_CHUNK = 4 << 20  # what one step reads or writes, so that the limit is on standing still and not on large objects
 _DEFAULTS = {
-    # Enough to meet each of five NameNodes once; a dead one is given up after about one second.
+    # Enough to meet each of five NameNodes once; a dead one is given up after less than a second.
     "dfs.client.failover.max.attempts": "4",
-    "dfs.client.failover.sleep.base.millis": "100",
-    "dfs.client.failover.sleep.max.millis": "500",
+    "dfs.client.failover.sleep.base.millis": "50",
+    "dfs.client.failover.sleep.max.millis": "200",
     "dfs.client.socket-timeout": "5000",
 }
 # The library knows few Python exceptions: the rest are RuntimeErrors that print a variant of its error type, and with it
@@ -59,7 +58,7 @@ class HdfsStore(RenamingStore):
     Args:
         url: `hdfs://host:port/path`, or `hdfs://service/path` for a name service of the configuration.
         options: Hadoop settings, before those of the files in HADOOP_CONF_DIR.
-        step_seconds: How long one step (a request, or 8 MiB of data) may take before the call fails.
+        step_seconds: How long one step (a request, or 4 MiB of data) may take before the call fails.
         runtime: Clock and names.
     """
 
@@ -68,7 +67,7 @@ class HdfsStore(RenamingStore):
         url: str,
         *,
         options: Mapping[str, str] | None = None,
-        step_seconds: float = 10.0,
+        step_seconds: float = 5.0,
         runtime: Runtime = SYSTEM,
     ) -> None:
         super().__init__(url, runtime=runtime)
@@ -98,10 +97,13 @@ class HdfsStore(RenamingStore):
         view = memoryview(data)
         for offset in range(0, len(data), _CHUNK):
             self._step(writer.write, view[offset : offset + _CHUNK])
-        with suppress(
-            NotImplementedError
-        ):  # an erasure-coded file cannot be synced; Hadoop's client passes over it, too
+        try:
             self._step(writer.hsync)
+        except RuntimeError as error:
+            # An erasure-coded file cannot be synced; Hadoop's own client passes over that, too. Whatever else this variant
+            # stood for, closing still fails unless the DataNodes have acknowledged every byte.
+            if _variant(error)[0] != "OperationFailed":
+                raise
         self._step(writer.close)
 
     def _rename(self, source: str, target: str, *, overwrite: bool) -> None:
@@ -135,22 +137,11 @@ class HdfsStore(RenamingStore):
         Raises:
             TimeoutError: It has not answered; it may still do its work.
         """
-        answer: Future[_T] = Future()
-
-        def run() -> None:
-            try:
-                answer.set_result(function(*args, **kwargs))
-            except Exception as error:  # noqa: BLE001 - raised again in the caller's thread
-                answer.set_exception(error)
-            except BaseException as panic:  # noqa: BLE001 - a panic of the library, which is no Exception in Python
-                answer.set_exception(RuntimeError(str(panic)))
-
-        threading.Thread(target=run, name="hdfs-step", daemon=True).start()
         try:
-            return answer.result(self._step_seconds)
-        except TimeoutError as error:
+            return call_within(self._step_seconds, function, *args, **kwargs)
+        except TimeoutError:
             self._client = self._connect()  # the old connection may wait for a machine that is gone
-            raise TimeoutError(f"no answer within {self._step_seconds:g} s") from error
+            raise
 
     @contextmanager
     def _translated(self, path: str, otherwise: type[StorageError]) -> Iterator[None]:
@@ -171,13 +162,20 @@ def _meaning(error: OSError | RuntimeError) -> tuple[type[StorageError] | None, 
             return NotFoundError, ""
         case FileExistsError():
             return AlreadyExistsError, ""
-        case RuntimeError() if match := _VARIANT.match(text):
-            variant, first, second = match.groups()
-            if variant in {"RPCError", "FatalRPCError"} and first:
-                message = (second or "").split(r"\n", 1)[0].replace(r"\"", '"')
+        case RuntimeError():
+            variant, first, second = _variant(error)
+            if variant in {"RPCError", "FatalRPCError"}:
+                message = second.split(r"\n", 1)[0].replace(r"\"", '"')
                 return meaning_of([first]), f"{first.rpartition('.')[2]}: {message}"
             return _VARIANTS.get(variant), text
     return None, text
+
+
+def _variant(error: RuntimeError) -> tuple[str, str, str]:
+    """Return the name of an error's variant and its first two texts, as far as there are any."""
+    match = _VARIANT.match(str(error))
+    variant, first, second = match.groups(default="") if match else ("", "", "")
+    return variant, first, second
 
 
 def _entry(status: FileStatus) -> Entry:

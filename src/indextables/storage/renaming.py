@@ -161,6 +161,9 @@ class RenamingStore(Store):
             # Nothing has been published while this fails, whatever the reason.
             with self._translated(path, StorageUnavailableError):
                 self._create(temporary, data)
+        except NotFoundError as error:  # a file stands where a directory must be; to a writer that is no missing object
+            self._discard(temporary)
+            raise StorageUnavailableError(path, store=self.url, detail=error.detail) from (error.__cause__ or error)
         except BaseException:
             self._discard(temporary)
             raise

@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -146,13 +147,25 @@ class TestKeys:
     def test_the_expected_keys_come_first_and_others_follow_sorted(self) -> None:
         expected = ActionKeys(partition=("z", "date"), statistics=("name",), tags=())
         columns = decode([add("a", tags={"q": "1", "b": "2"})], keys=expected)
-        assert columns.keys == ActionKeys(partition=("z", "date"), statistics=("name", "id"), tags=("b", "q"))
+        assert columns.keys == ActionKeys(
+            partition=("z", "date"),
+            statistics=("name", "id"),
+            tags=("b", "q"),
+            fields=("max_values", "min_values", "tags"),
+        )
         assert columns.adds["partition_values"].to_pylist() == [{"z": None, "date": "2024-01-01"}]
 
     def test_keys_that_nobody_expected_are_learned_without_reading_line_by_line(self, slow_reads: list[int]) -> None:
         commits: list[list[Action]] = [[add(f"{n}")] for n in range(50)]
-        assert decode(*commits, keys=None).keys == KEYS
+        assert decode(*commits, keys=None).keys == replace(KEYS, fields=("max_values", "min_values", "tags"))
         assert slow_reads == []
+
+    def test_a_field_that_shows_late_is_read_too(self) -> None:
+        commits: list[list[Action]] = [[add(f"{n}") for _ in range(20)] for n in range(40)]
+        commits[33][7] = add("new", num_merge_ops=3)
+        columns = decode(*commits)
+        assert [row["num_merge_ops"] for row in columns.adds.to_pylist() if row["path"] == "new"] == [3]
+        assert columns.adds["num_merge_ops"].null_count == 799
 
     def test_a_key_that_shows_late_widens_what_was_read_before(self) -> None:
         commits: list[list[Action]] = [[add(f"{n}") for _ in range(20)] for n in range(40)]

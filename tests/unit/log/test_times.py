@@ -62,7 +62,6 @@ class TestMoments:
             "9" * 5000,
             "2024-01-01T00:00:00Z; drop table",
             True,
-            None,
             1.5,
         ],
         ids=lambda moment: repr(moment)[:40],
