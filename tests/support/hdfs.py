@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 from indextables.errors import EnvironmentSetupError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
 _ROOT = Path(__file__).parents[2]
 _START_SECONDS = 90.0
@@ -70,10 +70,10 @@ class MiniHdfs:
         """End the process at once, as a crash does."""
         os.kill(self.pid, signal.SIGKILL)
 
-    def admin(self, *arguments: str) -> None:
-        """Run `hdfs dfsadmin` with these arguments."""
+    def run_tool(self, name: str, *arguments: str) -> None:
+        """Run one of Hadoop's tools for administrators, for example `DFSAdmin`."""
         subprocess.run(
-            [*_java(), "org.apache.hadoop.hdfs.tools.DFSAdmin", "-fs", self.url, *arguments],
+            [*_java(), f"org.apache.hadoop.hdfs.tools.{name}", "-fs", self.url, *arguments],
             check=True,
             capture_output=True,
             timeout=_START_SECONDS,
@@ -81,8 +81,11 @@ class MiniHdfs:
 
 
 @contextmanager
-def mini_hdfs() -> Iterator[MiniHdfs]:
+def mini_hdfs(settings: Mapping[str, str] | None = None) -> Iterator[MiniHdfs]:
     """Start a cluster, wait until it serves, and stop it at the end.
+
+    Args:
+        settings: Hadoop settings beside our own.
 
     Raises:
         EnvironmentSetupError: Java or the cluster's jar is missing, or the cluster did not start; the log is in the text.
@@ -92,6 +95,7 @@ def mini_hdfs() -> Iterator[MiniHdfs]:
         work = Path(name)
         log, details = work / "log", work / "details.json"
         command += ["-writeDetails", str(details), f"-Dhdfs.minidfs.basedir={work / 'dfs'}", *_SETTINGS]
+        command += [f"-D{key}={value}" for key, value in (settings or {}).items()]
         with log.open("wb") as output:
             process = subprocess.Popen(command, cwd=work, stdin=subprocess.DEVNULL, stdout=output, stderr=output)
         try:

@@ -32,7 +32,7 @@ def trusted_bounds(texts: pa.ChunkedArray, schema: pa.Schema, *, ours: pa.Chunke
     for field in schema:
         if field.name in known and not pa.types.is_nested(field.type):
             child = pc.struct_field(texts, field.name)
-            columns[field.name] = _without_nan(parse_values(_trusted(child, field.type, ours), field.type))
+            columns[field.name] = _finite(parse_values(_trusted(child, field.type, ours), field.type), ours)
     return pa.table(columns)
 
 
@@ -47,7 +47,9 @@ def _trusted(texts: pa.ChunkedArray, kind: pa.DataType, ours: pa.ChunkedArray) -
     return texts if keep is None else pc.if_else(keep, texts, pa.scalar(None, texts.type))
 
 
-def _without_nan(values: pa.ChunkedArray) -> pa.ChunkedArray:
+def _finite(values: pa.ChunkedArray, ours: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Drop NaN, which bounds nothing, and infinities of others, which may be what became of a number too large."""
     if not pa.types.is_floating(values.type):
         return values
-    return pc.if_else(pc.is_nan(values), pa.scalar(None, values.type), values)
+    keep = pc.or_(pc.is_finite(values), pc.and_(ours, pc.is_inf(values)))
+    return pc.if_else(keep, values, pa.scalar(None, values.type))

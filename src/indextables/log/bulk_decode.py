@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from itertools import chain, islice
 from threading import Lock
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -30,10 +31,10 @@ from indextables.log.lines import parse_lines
 from indextables.log.quick import KINDS, Run, is_too_wide, read_runs
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator
 
 _RARE_HEADS = (b'{"protocol":', b'{"metaData":')
-_BATCH_BYTES = 8 << 20
+_BATCH_BYTES = 4 << 20
 _PIECE_BYTES = 32 << 20
 _USUAL_RATIO = 5
 _PROBED_LINES = 64
@@ -41,7 +42,7 @@ _PROBED_BYTES = 4 << 20
 
 
 def decode_commits(
-    files: Sequence[tuple[int, bytes]], *, path_of: Callable[[int], str], keys: ActionKeys | None = None
+    files: Iterable[tuple[int, bytes]], *, path_of: Callable[[int], str], keys: ActionKeys | None = None
 ) -> ActionColumns:
     """Return the actions of commits as columns.
 
@@ -55,16 +56,21 @@ def decode_commits(
         UnknownActionError: A line holds an action that this version does not know.
     """
     decoder = _Decoder(path_of, keys or ActionKeys())
-    tasks = list(_tasks(files))
-    if len(tasks) < 2:
-        parts = [part for task in tasks for part in decoder.read(task)]
+    tasks = _tasks(files)
+    begun = list(islice(tasks, 2))
+    if len(begun) < 2:
+        parts = [part for task in begun for part in decoder.read(task)]
     else:
-        with ThreadPoolExecutor(min(pa.cpu_count(), len(tasks))) as pool:
-            parts = [part for done in pool.map(decoder.read, tasks) for part in done]
+        pool = ThreadPoolExecutor(pa.cpu_count())
+        try:  # the first tasks are read while the files of the next ones still arrive
+            futures = [pool.submit(decoder.read, task) for task in chain(begun, tasks)]
+            parts = [part for future in futures for part in future.result()]
+        finally:
+            pool.shutdown(cancel_futures=True)
     return decoder.combine(parts)
 
 
-def _tasks(files: Sequence[tuple[int, bytes]]) -> Iterator[list[tuple[int, bytes]]]:
+def _tasks(files: Iterable[tuple[int, bytes]]) -> Iterator[list[tuple[int, bytes]]]:
     """Cut the files into runs of about one batch each."""
     task: list[tuple[int, bytes]] = []
     size = 0

@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from indextables.runtime import Runtime
 
 _LOG = logging.getLogger(__name__)
+_LATEST = 2**63 - 1  # others may have written a time that nothing can follow
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -147,8 +148,9 @@ class Committer:
         version, url = tip.version + 1, self._reader.store.url
         info = CommitInfo(
             id=intent.id,
-            timestamp=max(self._runtime.now_ms(), tip.timestamp + 1),
+            timestamp=min(max(self._runtime.now_ms(), tip.timestamp + 1), _LATEST),
             operation=intent.operation,
+            version=version,
             metadata=version if Kind.METADATA in intent.kinds else tip.metadata_version,
             protocol=version if Kind.PROTOCOL in intent.kinds else tip.protocol_version,
             read=read_version,
@@ -179,7 +181,7 @@ class Committer:
         info = commit_infos(theirs).get(version)
         if info and info.id == intent.id:
             return CommitResult(version=version, commit_id=info.id, timestamp=info.timestamp)
-        if info and intent.app is not None and (info.app, info.batch) == (intent.app, intent.batch):
+        if info and _includes(info, intent):
             return CommitResult(version=version, commit_id=info.id, timestamp=info.timestamp, written=False)
         conflict = find_conflict(intent.kinds, intent.removes, theirs, basis=intent.basis)
         if conflict is not None:
@@ -191,6 +193,13 @@ class Committer:
                 files=conflict.files,
             )
         return None
+
+
+def _includes(info: CommitInfo, intent: Intent) -> bool:
+    """Tell whether a commit is a batch that makes ours a repetition."""
+    if intent.app is None or intent.batch is None or info.batch is None:
+        return False
+    return info.app == intent.app and info.batch >= intent.batch
 
 
 def _rebased(intent: Intent, theirs: ActionColumns) -> Intent:
@@ -232,7 +241,7 @@ def resolve(reader: CommitReader, unknown: CommitUnknownError) -> int | None:
         raise CommitUnknownError(
             unknown.path, version=unknown.version, commit_id=unknown.commit_id, detail="its version is still free"
         ) from unknown
-    info = find_info(actions)
+    info = find_info(actions, unknown.version)
     return unknown.version if info and info.id == unknown.commit_id else None
 
 
@@ -244,6 +253,7 @@ def _dated(actions: Sequence[Action], timestamp: int) -> list[Action]:
     for action in actions:
         assert isinstance(action, Skip)  # noqa: S101 - for the type checker; checked above
         shift = timestamp - action.skip_timestamp
-        retry_after = action.retry_after + shift if isinstance(action.retry_after, int) else action.retry_after
+        known = action.retry_after
+        retry_after = min(known + shift, _LATEST) if isinstance(known, int) else known
         dated.append(msgspec.structs.replace(action, skip_timestamp=timestamp, retry_after=retry_after))
     return dated

@@ -6,11 +6,12 @@ places that exist already: a tag of the first add or remove, else the table's co
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from indextables.log.actions import Add, MetaData, Remove, Skip
+from indextables.log.actions import Add, Int64, MetaData, Remove, Skip
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -23,32 +24,34 @@ WRITER_TAG: Final = "indextables.writer"
 COMMIT_TAG: Final = "indextables.commit"
 """Where the facts stand: a tag, or a key of the table's configuration."""
 
-_REASON_MARK: Final = " [indextables.commit="
+_REASON_MARK: Final = re.compile(r" \[indextables\.commit=([0-9A-Za-z-]{1,64})\]\Z")
 
 
 class CommitInfo(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What a commit says about itself.
 
     Attributes:
+        version: The version that it was written as; in any other one these facts are a copy, and not true.
         id: Random; a writer recognises its own commit by it after a lost answer.
         timestamp: Milliseconds since the epoch, greater than that of every earlier commit.
         operation: What the commit was made for: append, overwrite, merge and so on.
         metadata: The version that holds the table's metadata as of this commit, so that nobody searches for it.
-        protocol: The same for the protocol.
+        protocol: The same for the protocol; -1 where no version holds one.
         read: The version that the writer had seen.
         app: With `batch`: which batch of which application this is, so that a repeated batch is recognised.
         batch: See `app`.
         user: Free text of the user's.
     """
 
+    version: Int64
     id: str
-    timestamp: int
+    timestamp: Int64
     operation: str
-    metadata: int | None = None
-    protocol: int | None = None
-    read: int | None = None
+    metadata: Int64 | None = None
+    protocol: Int64 | None = None
+    read: Int64 | None = None
     app: str | None = None
-    batch: int | None = None
+    batch: Int64 | None = None
     user: str | None = None
 
 
@@ -73,7 +76,7 @@ def stamp(actions: Sequence[Action], info: CommitInfo) -> list[Action]:
             return stamped
     for index, action in enumerate(stamped):
         if isinstance(action, Skip):
-            stamped[index] = msgspec.structs.replace(action, reason=f"{action.reason}{_REASON_MARK}{info.id}]")
+            stamped[index] = msgspec.structs.replace(action, reason=f"{action.reason} [indextables.commit={info.id}]")
             return stamped
     return stamped
 
@@ -89,42 +92,40 @@ def _unstamped(action: Action) -> Action:
     return action
 
 
-def parse_info(text: str | None) -> CommitInfo | None:
-    """Return the facts in a tag's text; None where it holds none, or something that is not ours."""
+def parse_info(text: str | None, version: int) -> CommitInfo | None:
+    """Return the facts in a text that a version holds; None where it holds none, or facts of another version."""
     if text is None:
         return None
     try:
-        return _decoder.decode(text)
-    except (msgspec.DecodeError, RecursionError):
+        info = _decoder.decode(text)
+    except (msgspec.DecodeError, UnicodeError, RecursionError):
         return None
+    return info if info.version == version else None
 
 
-def find_info(actions: Iterable[Action]) -> CommitInfo | None:
-    """Return the facts that a commit's actions carry, if they carry any."""
+def find_info(actions: Iterable[Action], version: int) -> CommitInfo | None:
+    """Return the facts that the actions of a version carry, if they carry any."""
     for action in actions:
         match action:
             case Add() | Remove():
-                text = (action.tags or {}).get(COMMIT_TAG)
+                info = parse_info((action.tags or {}).get(COMMIT_TAG), version)
             case MetaData():
-                text = (action.configuration or {}).get(COMMIT_TAG)
+                info = parse_info((action.configuration or {}).get(COMMIT_TAG), version)
             case Skip():
-                if info := info_of_reason(action.reason, action.skip_timestamp):
-                    return info
-                text = None
+                info = info_of_reason(action.reason, action.skip_timestamp, version)
             case _:
-                text = None
-        if info := parse_info(text):
+                info = None
+        if info is not None:
             return info
     return None
 
 
-def info_of_reason(reason: str, timestamp: int) -> CommitInfo | None:
+def info_of_reason(reason: str, timestamp: int, version: int) -> CommitInfo | None:
     """Return the facts that the end of a skip's reason holds."""
-    _, found, commit_id = reason.rpartition(_REASON_MARK)
-    return CommitInfo(id=commit_id.removesuffix("]"), timestamp=timestamp, operation="skip") if found else None
+    found = _REASON_MARK.search(reason)
+    return CommitInfo(version=version, id=found[1], timestamp=timestamp, operation="skip") if found else None
 
 
 def plain_reason(reason: str) -> str:
     """Return a skip's reason without the commit's id."""
-    text, found, _ = reason.rpartition(_REASON_MARK)
-    return text if found else reason
+    return _REASON_MARK.sub("", reason)

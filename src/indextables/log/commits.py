@@ -9,10 +9,10 @@ from indextables.log.codec import decode
 from indextables.log.columns import ActionKeys
 from indextables.log.layout import commit_path
 from indextables.log.lines import parse_lines
-from indextables.log.reader import read_commits
+from indextables.log.reader import stream_commits
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from indextables.config import Settings
     from indextables.log.actions import Action
@@ -44,7 +44,8 @@ class CommitReader:
 
     def columns(self, versions: Sequence[int]) -> ActionColumns:
         """Return the actions of many versions as columns."""
-        columns = decode_commits(self._bytes(versions), path_of=self.path_of, keys=self._keys)
+        files = self._bytes(versions) if len(versions) <= _FEW else self._stream(versions)
+        columns = decode_commits(files, path_of=self.path_of, keys=self._keys)
         self._keys = columns.keys
         return columns
 
@@ -67,6 +68,9 @@ class CommitReader:
         return [(version, data) for version, data in held.items() if data is not None]
 
     def _read(self, versions: Sequence[int]) -> list[tuple[int, bytes]]:
+        return list(self._stream(versions))
+
+    def _stream(self, versions: Sequence[int]) -> Iterator[tuple[int, bytes]]:
         checkpoint = self._settings.checkpoint
         parallelism = checkpoint.parallelism if self._settings.transaction.use_optimized else 1
-        return read_commits(self.store, versions, parallelism=parallelism, timeout_s=checkpoint.read_timeout_s)
+        return stream_commits(self.store, versions, parallelism=parallelism, timeout_s=checkpoint.read_timeout_s)

@@ -167,7 +167,9 @@ def _file_kinds(*, adds: bool, removes: bool, changes: bool) -> set[Kind]:
     return {Kind.APPEND} if adds else set()
 
 
-def find_conflict(ours: Iterable[Kind], removes: frozenset[str], theirs: ActionColumns, *, basis: Shape) -> Conflict | None:
+def find_conflict(
+    ours: Iterable[Kind], removes: frozenset[str], theirs: ActionColumns, *, basis: Shape
+) -> Conflict | None:
     """Return why ours does not hold on top of one commit of theirs, or None if it does.
 
     Args:

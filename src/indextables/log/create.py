@@ -10,7 +10,7 @@ from indextables.log.commit import encode_commit
 from indextables.log.commit_info import CommitInfo, stamp
 from indextables.log.layout import LOG_DIRECTORY, commit_path
 from indextables.log.protocol import DEFAULT
-from indextables.log.schema import format_schema, parse_schema, validate_schema
+from indextables.log.schema import format_schema, normal_schema, parse_schema, validate_schema
 from indextables.storage.probe import probe_conditional_put
 
 if TYPE_CHECKING:
@@ -72,7 +72,9 @@ def create(store: Store, metadata: MetaData, *, settings: Settings, runtime: Run
                 store.url, detail=f"its log holds {meta.path} but not version 0, so repair it or remove the rest"
             )
     probe_conditional_put(store, directory=LOG_DIRECTORY, runtime=runtime)
-    info = CommitInfo(id=runtime.new_id(), timestamp=runtime.now_ms(), operation="create", metadata=0, protocol=0)
+    info = CommitInfo(
+        id=runtime.new_id(), timestamp=runtime.now_ms(), operation="create", version=0, metadata=0, protocol=0
+    )
     data = encode_commit(stamp([DEFAULT, metadata], info), settings, path=f"{store.url}/{path}")
     try:
         store.put_if_absent(path, data)
@@ -87,6 +89,5 @@ def same_table(one: MetaData, other: MetaData) -> bool:
     """Tell whether two metadata describe a table with the same columns and partition columns."""
     if one.partition_columns != other.partition_columns:
         return False
-    return one.schema_string == other.schema_string or parse_schema(one.schema_string).equals(
-        parse_schema(other.schema_string)
-    )
+    mine, theirs = normal_schema(one.schema_string), normal_schema(other.schema_string)
+    return list(mine.items()) == list(theirs.items())

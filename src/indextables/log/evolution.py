@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from indextables.errors import SchemaError
-from indextables.log.schema import format_schema, parse_schema, validate_schema
+from indextables.log.schema import format_schema, normal_schema, parse_schema, validate_schema
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -48,35 +48,30 @@ def widened(current: str, wanted: pa.Schema | str) -> str:
     Raises:
         SchemaError: A column is dropped, retyped, reordered, tightened, or added without allowing null.
     """
-    old = parse_schema(current)
-    new = parse_schema(wanted) if isinstance(wanted, str) else wanted
-    validate_schema(new)
-    if dropped := [name for name in old.names if name not in new.names]:
+    validate_schema(parse_schema(wanted) if isinstance(wanted, str) else wanted)
+    old, new = normal_schema(current), normal_schema(wanted)
+    if dropped := [name for name in old if name not in new]:
         raise SchemaError(
             f"Columns {', '.join(dropped)} would be dropped",
             columns=dropped,
             way_out="Keep them; a table's columns stay",
         )
-    if [name for name in new.names if name in set(old.names)] != old.names:
-        raise SchemaError(
-            "The order of existing columns would change", way_out="Keep their order and add new ones behind"
-        )
-    for field in old:
-        now = new.field(field.name)
-        if not now.type.equals(field.type):
+    if [name for name in new if name in old] != list(old):
+        raise SchemaError("The order of existing columns would change", way_out="Keep it and add new columns behind")
+    for name, before in old.items():
+        after = new[name]
+        if after["type"] != before["type"]:
             raise SchemaError(
-                f"Column {field.name} would change from {field.type} to {now.type}",
-                columns=[field.name],
+                f"Column {name} would change from {before['type']} to {after['type']}",
+                columns=[name],
                 way_out="Add a new column instead",
             )
-        if field.nullable and not now.nullable:
-            raise SchemaError(
-                f"Column {field.name} would no longer allow null", columns=[field.name], way_out="Leave it nullable"
-            )
-    if strict := [field.name for field in new if field.name not in old.names and not field.nullable]:
+        if before["nullable"] and not after["nullable"]:
+            raise SchemaError(f"Column {name} would no longer allow null", columns=[name], way_out="Leave it nullable")
+    if strict := [name for name, field in new.items() if name not in old and not field["nullable"]]:
         raise SchemaError(
             f"New columns {', '.join(strict)} do not allow null, which old files have there",
             columns=strict,
             way_out="Make them nullable",
         )
-    return wanted if isinstance(wanted, str) else format_schema(new)
+    return wanted if isinstance(wanted, str) else format_schema(wanted)

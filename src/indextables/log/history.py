@@ -36,15 +36,14 @@ SCHEMA = pa.schema(
 )
 
 
-def describe_commits(reader: CommitReader, versions: Sequence[int], *, limit: int | None = None) -> pa.Table:
-    """Return a row a commit, newest first, of the newest `limit` ones."""
-    chosen = list(versions)[-limit:] if limit else list(versions)
-    if not chosen or limit == 0:
+def describe_commits(reader: CommitReader, latest: int, *, limit: int | None = None) -> pa.Table:
+    """Return a row a commit up to the latest one, newest first, of the newest `limit` ones."""
+    if limit is not None and limit <= 0:
         return SCHEMA.empty_table()
+    chosen = range(0 if limit is None else max(0, latest - limit + 1), latest + 1)
     columns = reader.columns(chosen)
     infos = commit_infos(columns)
-    first = chosen[0]
-    times = commit_times(columns, infos, first=first, last=chosen[-1])
+    times = np.maximum.accumulate(commit_times(columns, infos, first=chosen[0], last=latest))
     counted = {
         "files_added": _totals(columns.adds, None, chosen),
         "files_removed": _totals(columns.removes, None, chosen),

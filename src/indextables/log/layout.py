@@ -9,7 +9,7 @@ CHECKPOINT_DIRECTORY = f"{LOG_DIRECTORY}/_checkpoints"
 POINTER = f"{LOG_DIRECTORY}/_last_checkpoint"
 
 MAX_VERSION = 2**63 - 1
-_COMMIT = re.compile(rf"{LOG_DIRECTORY}/(\d{{20}})\.json\Z")
+_COMMIT = re.compile(rf"{LOG_DIRECTORY}/([0-9]{{20}})\.json\Z")
 
 
 def commit_path(version: int) -> str:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from indextables.errors import LogCorruptionError, NotFoundError, VersionNotFoundError
 from indextables.log.cache import CacheStats, Level
 from indextables.log.commits import CommitReader
+from indextables.log.layout import commit_version
 from indextables.log.plain import replay_plainly
 from indextables.log.protocol import check_readable
 from indextables.log.snapshot import Snapshot
@@ -56,11 +57,8 @@ class Loader:
         cache = self._settings.cache
         return Level(expiration_s=cache.expiration_s, max_bytes=cache.max_bytes // share, runtime=self._runtime)
 
-    def tip(self, *, fresh: bool = True) -> Tip:
+    def tip(self) -> Tip:
         """Return the newest version.
-
-        Args:
-            fresh: Look for newer versions than the known one. A writer need not: its conditional write finds them.
 
         Raises:
             TableNotFoundError: There is no table.
@@ -69,7 +67,7 @@ class Loader:
         known = self._tip if self._caching else None
         if known is not None and (known := still_there(self.reader, known)) is None:
             self.forget()
-        tip = known if known is not None and not fresh else find_tip(self.reader, known=known)
+        tip = find_tip(self.reader, known=known)
         check_readable(tip.protocol, table=self._store.url)
         self.know(tip)
         return tip
@@ -111,7 +109,7 @@ class Loader:
     def snapshot(self, version: int | None = None, *, max_staleness_s: float | None = None) -> Snapshot:
         """Return a version of the table, the newest one by default."""
         newest = self._newest
-        if version is None and newest is not None and self._fresh_enough(max_staleness_s):
+        if version is None and newest is not None and self._fresh_enough(newest, max_staleness_s):
             return newest
         if not self._settings.transaction.use_optimized:
             return self._plain(version)
@@ -121,7 +119,7 @@ class Loader:
             raise VersionNotFoundError(self._store.url, version=wanted, available=f"0 to {tip.version}")
         snapshot = self._remembered(self._snapshots, tip, wanted, lambda: self._load(tip, wanted))
         with self._lock:
-            if self._caching and (self._newest is None or self._newest.version <= wanted):
+            if self._caching and wanted == tip.version:
                 self._newest = snapshot
         return snapshot
 
@@ -143,12 +141,11 @@ class Loader:
 
     def actions(self, version: int) -> list[Action]:
         """Return the actions of one commit."""
+        tip = self.tip()
         try:
             return self.reader.actions([version])[0][1]
         except NotFoundError:
-            raise VersionNotFoundError(
-                self._store.url, version=version, available=f"0 to {self.tip().version}"
-            ) from None
+            raise VersionNotFoundError(self._store.url, version=version, available=f"0 to {tip.version}") from None
 
     def stats(self) -> CacheStats:
         """Return how the caches did."""
@@ -163,9 +160,11 @@ class Loader:
             bytes=sum(level.size[1] for level in levels),
         )
 
-    def _fresh_enough(self, max_staleness_s: float | None) -> bool:
+    def _fresh_enough(self, newest: Snapshot, max_staleness_s: float | None) -> bool:
         allowed = self._settings.staleness.max_staleness_s if max_staleness_s is None else max_staleness_s
-        return allowed > 0 and self._runtime.monotonic() - self._checked_at <= allowed
+        if allowed <= 0 or self._runtime.monotonic() - self._checked_at > allowed:
+            return False
+        return self._tip is not None and self._tip.version == newest.version
 
     def _remembered(self, level: Level[_T], tip: Tip, version: int, find: Callable[[], _T]) -> _T:
         if not self._caching:
@@ -191,7 +190,9 @@ class Loader:
             columns = self.reader.columns(versions)
         except NotFoundError as error:
             raise LogCorruptionError(
-                f"{self._store.url}/{error.path}", "it is missing, though later versions are there", versions=versions
+                f"{self._store.url}/{error.path}",
+                "it is missing, though later versions are there",
+                versions=[version for version in [commit_version(error.path)] if version is not None],
             ) from error
         return Snapshot(self._store.url, apply_commits(base, columns, first=first, last=version))
 

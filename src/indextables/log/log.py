@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from indextables.errors import ConfigError, TableExistsError
+from indextables.errors import ConfigError, TableExistsError, VersionNotFoundError
 from indextables.log import skips as cooldown
-from indextables.log.actions import Add, Skip
+from indextables.log.actions import Add, Protocol, Skip
 from indextables.log.commit import CommitResult, Committer, Intent, kinds_for, resolve
 from indextables.log.commit_info import WRITER_TAG
 from indextables.log.conflicts import Kind, shape
@@ -17,7 +17,7 @@ from indextables.log.create import create, new_metadata, same_table
 from indextables.log.evolution import changed
 from indextables.log.protocol import check_upgrade, check_writable
 from indextables.log.removal import removes_of, rows_of
-from indextables.log.validate import check_adds
+from indextables.log.validate import check_actions
 from indextables.log.view import LogView
 from indextables.runtime import SYSTEM, Runtime
 from indextables.version import VERSION
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from indextables.config import Settings
     from indextables.errors import CommitUnknownError
-    from indextables.log.actions import Action, Protocol
+    from indextables.log.actions import Action
     from indextables.log.snapshot import Snapshot
     from indextables.log.state import Batch
     from indextables.storage.base import Store
@@ -174,6 +174,7 @@ class TransactionLog(LogView):
             ProtocolError: This version could not write the table afterwards.
         """
         tip = self._loader.tip()
+        check_writable(tip.protocol, table=self.url)
         check_upgrade(tip.protocol, protocol, table=self.url)
         return self.commit([protocol, tip.metadata], operation=Kind.PROTOCOL, read_version=tip.version)
 
@@ -203,16 +204,20 @@ class TransactionLog(LogView):
             ProtocolError: The table needs a newer writer.
             SchemaError: The actions do not fit the table.
         """
-        tip = self._loader.tip(fresh=False)
+        tip = self._loader.tip()
         check_writable(tip.protocol, table=self.url)
         if (done := self._batch_done(app, batch)) is not None:
-            return CommitResult(version=done.version, commit_id="", timestamp=tip.timestamp, written=False)
+            return CommitResult(version=done.version, commit_id=done.commit_id, timestamp=done.timestamp, written=False)
+        if read_version is not None and not 0 <= read_version <= tip.version:
+            raise VersionNotFoundError(self.url, version=read_version, available=f"0 to {tip.version}")
         made_for_newest = read_version is None or read_version >= tip.metadata_version
         basis = tip.metadata if made_for_newest else self.snapshot(read_version).metadata
-        marked = [_marked(action) for action in actions]
-        check_adds([action for action in marked if isinstance(action, Add)], basis)
-        if not marked:
+        if not actions:
             return CommitResult(version=tip.version, commit_id="", timestamp=tip.timestamp, written=False)
+        marked = [_marked(action) for action in actions]
+        if all(isinstance(action, Protocol) for action in marked):
+            marked.append(basis)  # a protocol cannot carry the facts about its commit
+        check_actions(marked, basis)
         intent = Intent(
             actions=marked,
             operation=operation,

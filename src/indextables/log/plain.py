@@ -18,7 +18,7 @@ from indextables.log.columns import keys_of, table_of
 from indextables.log.commit_info import find_info
 from indextables.log.layout import commit_path
 from indextables.log.lines import parse_lines
-from indextables.log.state import Batch, LogState
+from indextables.log.state import Batch, LogState, note_batch
 from indextables.log.tip import commit_time
 from indextables.log.versions import list_versions
 from indextables.storage.paths import canonical
@@ -76,11 +76,9 @@ class _Replay:
                     self.protocol = (version, action)
                 case MetaData():
                     self.metadata = (version, action)
-        info = find_info(actions)
-        if info and info.app is not None and info.batch is not None:
-            batch = Batch(info.batch, version)
-            self.transactions[info.app] = max(batch, self.transactions.get(info.app, batch))
-        self.times.append(max(commit_time(actions), self.times[-1] if self.times else 0))
+        if info := find_info(actions, version):
+            note_batch(self.transactions, info, version)
+        self.times.append(max(commit_time(actions, version), self.times[-1] if self.times else 0))
 
     def state(self, version: int) -> LogState:
         keys = keys_of(row[2] for rows in (self.adds, self.removes, self.skips) for row in rows.values())

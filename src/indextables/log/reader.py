@@ -2,49 +2,76 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor, wait
-from typing import TYPE_CHECKING
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from typing import TYPE_CHECKING, Final
 
 from indextables.errors import StorageUnavailableError
 from indextables.log.layout import commit_path
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from indextables.storage.base import Store
 
-_FEW = 2
+_FEW: Final = 2
+_BLOCK: Final = 32  # what a thread reads in one go: handing over costs little, and the first block comes early
+_MOST_NAMED: Final = 20
 
 
 def read_commits(
     store: Store, versions: Sequence[int], *, parallelism: int, timeout_s: float
 ) -> list[tuple[int, bytes]]:
-    """Return the bytes of several commits, in the order of their versions.
+    """Return the bytes of several commits, in the order of their versions; see `stream_commits`."""
+    return list(stream_commits(store, versions, parallelism=parallelism, timeout_s=timeout_s))
+
+
+def stream_commits(
+    store: Store, versions: Sequence[int], *, parallelism: int, timeout_s: float
+) -> Iterator[tuple[int, bytes]]:
+    """Yield the bytes of several commits, in the order of their versions, while later ones are still being read.
 
     Raises:
         StorageUnavailableError: The time limit passed; it names the versions that were not read.
     """
     if len(versions) <= _FEW or parallelism <= 1:
-        return [(version, store.get(commit_path(version))) for version in versions]
-    pool = ThreadPoolExecutor(min(parallelism, len(versions)), thread_name_prefix="indextables-read")
+        for version in versions:
+            yield version, store.get(commit_path(version))
+        return
+    size = max(1, min(_BLOCK, len(versions) // (4 * parallelism)))
+    blocks = [versions[start : start + size] for start in range(0, len(versions), size)]
+    unread = set(versions)
+
+    def read(block: Sequence[int]) -> list[tuple[int, bytes]]:
+        entries = []
+        for version in block:
+            entries.append((version, store.get(commit_path(version))))
+            unread.discard(version)
+        return entries
+
+    pool = ThreadPoolExecutor(min(parallelism, len(blocks)), thread_name_prefix="indextables-read")
     try:
-        chunks = [versions[start::parallelism] for start in range(min(parallelism, len(versions)))]
-        futures = [
-            pool.submit(lambda part: [(version, store.get(commit_path(version))) for version in part], chunk)
-            for chunk in chunks
-        ]
-        _, late = wait(futures, timeout=timeout_s)
-        if late:
-            unread = sorted(
-                version for future, chunk in zip(futures, chunks, strict=True) if future in late for version in chunk
-            )
-            shown = ", ".join(map(str, unread[:20])) + (f" and {len(unread) - 20} more" if len(unread) > 20 else "")
-            raise StorageUnavailableError(
-                commit_path(unread[0]),
-                store=store.url,
-                detail=f"after {timeout_s:g} s these versions were not read: {shown}",
-                way_out="Check the store, or raise spark.indextables.checkpoint.read.timeoutSeconds",
-            )
-        return sorted((entry for future in futures for entry in future.result()), key=lambda entry: entry[0])
+        futures = [pool.submit(read, block) for block in blocks]
+        finished = as_completed(futures, timeout=timeout_s)
+        for future in futures:
+            while not future.done():
+                try:
+                    next(finished)
+                except TimeoutError as error:
+                    if unread:  # else the last answer has just arrived
+                        raise _late(store, sorted(unread), timeout_s) from error
+                    break
+            yield from future.result()
     finally:
         pool.shutdown(wait=False, cancel_futures=True)
+
+
+def _late(store: Store, unread: list[int], timeout_s: float) -> StorageUnavailableError:
+    shown = ", ".join(map(str, unread[:_MOST_NAMED]))
+    if len(unread) > _MOST_NAMED:
+        shown += f" and {len(unread) - _MOST_NAMED} more"
+    return StorageUnavailableError(
+        commit_path(unread[0]),
+        store=store.url,
+        detail=f"after {timeout_s:g} s these versions were not read: {shown}",
+        way_out="Check the store, or raise spark.indextables.checkpoint.read.timeoutSeconds",
+    )

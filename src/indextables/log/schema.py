@@ -78,6 +78,12 @@ def format_schema(schema: pa.Schema) -> str:
     return msgspec.json.encode({"type": "struct", "fields": [_field_to_spark(field, "") for field in schema]}).decode()
 
 
+def normal_schema(schema: pa.Schema | str) -> dict[str, Any]:
+    """Return the fields of a schema by name, in Spark's words, however they were spelled."""
+    text = format_schema(parse_schema(schema) if isinstance(schema, str) else schema)
+    return {field["name"]: field for field in msgspec.json.decode(text)["fields"]}
+
+
 def validate_schema(schema: pa.Schema, partition_columns: Sequence[str] = ()) -> None:
     """Check what a table's schema must be before anything is written.
 

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 _LOG = logging.getLogger(__name__)
 _HOUR_MS = 3_600_000
+_END_OF_TIME_MS = 253_402_300_799_999  # the last moment of the year 9999
 _MOST_DOUBLINGS = 10  # a day becomes three years
 
 
@@ -73,6 +74,6 @@ def counted(
     for skip in skips:
         count = counts.get(skip.path, 0) + 1
         factor = 2 ** min(count - 1, _MOST_DOUBLINGS) if doubling else 1
-        retry_after = now_ms + int(cooldown_hours * _HOUR_MS * factor)
+        retry_after = int(min(now_ms + cooldown_hours * _HOUR_MS * factor, _END_OF_TIME_MS))
         recorded.append(msgspec.structs.replace(skip, skip_timestamp=now_ms, retry_after=retry_after, skip_count=count))
     return recorded

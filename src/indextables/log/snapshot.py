@@ -18,7 +18,7 @@ from indextables.log.commit_info import COMMIT_TAG, WRITER_TAG
 from indextables.log.protocol import LEGACY
 from indextables.log.schema import parse_schema
 from indextables.log.values import parse_values
-from indextables.storage.paths import unescape_partition_value
+from indextables.storage.paths import HIVE_DEFAULT_PARTITION, unescape_partition_value
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -148,7 +148,8 @@ class Snapshot:
 
     def _unescaped(self, texts: pa.ChunkedArray) -> pa.ChunkedArray:
         """Decode values that the original implementation wrote, which are escaped like directory names."""
-        foreign = pc.and_(pc.invert(self.ours), pc.fill_null(pc.match_substring(texts, _PERCENT), fill_value=False))
+        escaped = pc.or_(pc.match_substring(texts, _PERCENT), pc.equal(texts, HIVE_DEFAULT_PARTITION))
+        foreign = pc.and_(pc.invert(self.ours), pc.fill_null(escaped, fill_value=False))
         if not pc.any(foreign).as_py():
             return texts
         encoded = texts.combine_chunks().dictionary_encode()

@@ -30,10 +30,12 @@ _ORDINAL_BITS: Final = 24  # a commit is at most 256 MiB, and an action at least
 
 
 class Batch(NamedTuple):
-    """A batch of an application, and the version that it became."""
+    """A batch of an application, and the commit that it became."""
 
     number: int
     version: int
+    timestamp: int
+    commit_id: str
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -105,8 +107,13 @@ def apply_commits(base: LogState | None, columns: ActionColumns, *, first: int, 
         transactions=_transactions(base, infos),
         first_version=base.first_version if base else first,
         timestamps=np.maximum.accumulate(
-            np.concatenate([base.timestamps if base else [], commit_times(columns, infos, first=first, last=last)])
-        ).astype(np.int64),
+            np.concatenate(
+                [
+                    base.timestamps if base else np.empty(0, np.int64),
+                    commit_times(columns, infos, first=first, last=last),
+                ]
+            )
+        ),
     )
 
 
@@ -180,14 +187,14 @@ def commit_infos(columns: ActionColumns) -> dict[int, CommitInfo]:
         present = pc.is_valid(texts)
         versions = actions["version"].filter(present).to_pylist()
         for version, text in zip(versions, texts.filter(present).to_pylist(), strict=True):
-            if info := parse_info(text):
+            if info := parse_info(text, version):
                 infos.setdefault(version, info)
     for entry in columns.metadatas:
-        if info := parse_info((entry.action.configuration or {}).get(COMMIT_TAG)):
+        if info := parse_info((entry.action.configuration or {}).get(COMMIT_TAG), entry.version):
             infos.setdefault(entry.version, info)
     skips = columns.skips.select(["version", "reason", "skip_timestamp"]).to_pylist()
     for skip in skips:
-        if info := info_of_reason(skip["reason"], skip["skip_timestamp"]):
+        if info := info_of_reason(skip["reason"], skip["skip_timestamp"], skip["version"]):
             infos.setdefault(skip["version"], info)
     return infos
 
@@ -195,11 +202,17 @@ def commit_infos(columns: ActionColumns) -> dict[int, CommitInfo]:
 def _transactions(base: LogState | None, infos: Mapping[int, CommitInfo]) -> Mapping[str, Batch]:
     transactions = dict(base.transactions) if base else {}
     for version, info in sorted(infos.items()):
-        if info.app is not None and info.batch is not None:
-            transactions[info.app] = max(
-                Batch(info.batch, version), transactions.get(info.app, Batch(info.batch, version))
-            )
+        note_batch(transactions, info, version)
     return transactions
+
+
+def note_batch(transactions: dict[str, Batch], info: CommitInfo, version: int) -> None:
+    """Take note of the batch that a commit holds, if it holds one and none that comes later is known."""
+    if info.app is None or info.batch is None:
+        return
+    known = transactions.get(info.app)
+    if known is None or known.number < info.batch:
+        transactions[info.app] = Batch(info.batch, version, info.timestamp, info.id)
 
 
 def commit_times(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import re
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,6 +13,9 @@ from indextables.errors import ConfigError, VersionNotFoundError
 if TYPE_CHECKING:
     from indextables.log.state import LogState
 
+_EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
+_MILLISECOND = dt.timedelta(milliseconds=1)
+_NUMBER = re.compile(r"-?[0-9]{1,30}")
 _ALLOWED = "an ISO 8601 time with a zone (2024-01-01T12:00:00Z), a date (2024-01-01, from 00:00 UTC), or milliseconds since 1970"
 
 
@@ -21,21 +25,21 @@ def as_milliseconds(moment: str | int | dt.date) -> int:
     Raises:
         ConfigError: It is none, or a time of day whose zone is not known.
     """
-    if isinstance(moment, bool):
-        raise ConfigError("timestamp", moment, _ALLOWED)
-    if isinstance(moment, int):
-        return moment
     if isinstance(moment, str):
         return _parse(moment.strip())
+    if isinstance(moment, int) and not isinstance(moment, bool):
+        return moment
+    if not isinstance(moment, dt.date):
+        raise ConfigError("timestamp", moment, _ALLOWED)
     if not isinstance(moment, dt.datetime):
         moment = dt.datetime(moment.year, moment.month, moment.day, tzinfo=dt.UTC)
     if moment.tzinfo is None:
         raise ConfigError("timestamp", moment.isoformat(), _ALLOWED)
-    return int(moment.timestamp() * 1000)
+    return (moment - _EPOCH) // _MILLISECOND
 
 
 def _parse(text: str) -> int:
-    if text.lstrip("-").isdecimal():
+    if _NUMBER.fullmatch(text):
         return int(text)
     for parse in (dt.date.fromisoformat, dt.datetime.fromisoformat):
         try:
@@ -53,8 +57,10 @@ def version_at(state: LogState, moment_ms: int, *, url: str) -> int:
     Raises:
         VersionNotFoundError: The moment lies before the first version that is known.
     """
-    index = int(np.searchsorted(state.timestamps, moment_ms, side="right")) - 1
+    within = min(max(moment_ms, -(2**63)), 2**63 - 1)
+    index = int(np.searchsorted(state.timestamps, within, side="right")) - 1
     if index < 0:
-        first = dt.datetime.fromtimestamp(int(state.timestamps[0]) / 1000, dt.UTC).isoformat()
-        raise VersionNotFoundError(url, version=f"at {moment_ms} ms", available=f"from {first} on")
+        first: object = np.datetime64(int(state.timestamps[0]), "ms").item()
+        shown = f"{first.isoformat()}+00:00" if isinstance(first, dt.datetime) else f"{first} ms since 1970"
+        raise VersionNotFoundError(url, version=f"at {moment_ms} ms", available=f"from {shown} on")
     return state.first_version + index

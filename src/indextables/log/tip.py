@@ -17,9 +17,10 @@ from indextables.log.protocol import LEGACY
 from indextables.log.versions import latest_version, list_versions
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
     from indextables.log.actions import Action
+    from indextables.log.commit_info import CommitInfo
     from indextables.log.commits import CommitReader
     from indextables.storage.base import ObjectMeta
 
@@ -73,7 +74,7 @@ def find_tip(reader: CommitReader, *, known: Tip | None = None) -> Tip:
         return known
     tip = known
     for version, actions in reader.actions(list_versions(reader.store, after=known.version)):
-        tip = tip.advanced(version, actions, timestamp=commit_time(actions))
+        tip = tip.advanced(version, actions, timestamp=commit_time(actions, version))
     return identified(reader, tip)
 
 
@@ -96,10 +97,9 @@ def still_there(reader: CommitReader, known: Tip) -> Tip | None:
     return known if identity == known.identity else None
 
 
-def commit_time(actions: Iterable[Action]) -> int:
+def commit_time(actions: Sequence[Action], version: int) -> int:
     """Return when a commit was made: by its own word, else the newest time that its actions mention."""
-    actions = list(actions)
-    if info := find_info(actions):
+    if info := find_info(actions, version):
         return info.timestamp
     newest = 0
     for action in actions:
@@ -119,35 +119,56 @@ def commit_time(actions: Iterable[Action]) -> int:
 
 
 def _search(reader: CommitReader, version: int) -> Tip:
-    newest = reader.actions([version])[0][1]
-    metadata: tuple[int, MetaData] | None = None
-    protocol: tuple[int, Protocol] | None = None
+    found = _Found()
+    newest: Sequence[Action] = ()
     following, batch = version, 1
-    while following >= 0 and (metadata is None or protocol is None):
-        versions = _next_versions(newest, version, following, batch)
+    while following >= 0 and not found.complete:
+        versions = range(max(0, following - batch + 1), following + 1)
         for number, actions in reversed(reader.actions(versions)):
-            for action in reversed(actions):
-                if isinstance(action, MetaData) and metadata is None:
-                    metadata = (number, action)
-                elif isinstance(action, Protocol) and protocol is None:
-                    protocol = (number, action)
-        following, batch = min(versions) - 1, min(batch * 2, _LARGEST_BATCH)
-    if metadata is None:
+            newest = newest or actions
+            found.take(number, actions)
+            if info := find_info(actions, number):
+                _follow(reader, info, found)
+        following = versions[0] - 1
+        batch = min(max(1, version - following - 1), _LARGEST_BATCH)
+    if found.metadata is None:
         raise TableNotFoundError(reader.store.url, detail="its log holds no metaData action")
     return Tip(
         version=version,
         identity=None,
-        timestamp=commit_time(newest),
-        metadata=metadata[1],
-        metadata_version=metadata[0],
-        protocol=protocol[1] if protocol else LEGACY,
-        protocol_version=protocol[0] if protocol else -1,
+        timestamp=commit_time(newest, version),
+        metadata=found.metadata[1],
+        metadata_version=found.metadata[0],
+        protocol=found.protocol[1] if found.protocol else LEGACY,
+        protocol_version=found.protocol[0] if found.protocol else -1,
     )
 
 
-def _next_versions(newest: Sequence[Action], version: int, following: int, batch: int) -> list[int]:
-    """Return which versions to look into: where the newest commit points, else the next ones backwards."""
-    info = find_info(newest)
-    if following == version and info and info.metadata is not None and info.protocol is not None:
-        return sorted({info.metadata, info.protocol, version})
-    return list(range(max(0, following - batch + 1), following + 1))
+class _Found:
+    """The newest metadata and protocol, as far as the search has come."""
+
+    def __init__(self) -> None:
+        self.metadata: tuple[int, MetaData] | None = None
+        self.protocol: tuple[int, Protocol] | None = None
+        self.no_protocol = False
+
+    @property
+    def complete(self) -> bool:
+        return self.metadata is not None and (self.protocol is not None or self.no_protocol)
+
+    def take(self, version: int, actions: Sequence[Action]) -> None:
+        for action in reversed(actions):
+            if isinstance(action, MetaData) and self.metadata is None:
+                self.metadata = (version, action)
+            elif isinstance(action, Protocol) and self.protocol is None:
+                self.protocol = (version, action)
+
+
+def _follow(reader: CommitReader, info: CommitInfo, found: _Found) -> None:
+    """Look where a commit points. A pointer that leads nowhere is passed over, and the search goes on."""
+    pointers = {version for version in (info.metadata, info.protocol) if version is not None}
+    if found.complete or any(version >= info.version or version < -1 for version in pointers):
+        return
+    for version, actions in reversed(reader.actions(sorted(version for version in pointers if version >= 0))):
+        found.take(version, actions)
+    found.no_protocol = info.protocol == -1

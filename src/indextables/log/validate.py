@@ -1,17 +1,36 @@
-"""What an add must be before it is committed: a path inside the table, the table's partition columns, a real size."""
+"""What actions must be before they are committed: readable for everybody, and adds that belong into the table."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from indextables.errors import SchemaError
+from indextables.errors import LogCorruptionError, SchemaError
+from indextables.log.actions import Add
+from indextables.log.bulk_decode import decode_commits
 from indextables.log.layout import LOG_DIRECTORY
+from indextables.log.lines import format_lines
 from indextables.storage.paths import canonical, is_below
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from indextables.log.actions import Add, MetaData
+    from indextables.log.actions import Action, MetaData
+
+
+def check_actions(actions: Sequence[Action], metadata: MetaData) -> None:
+    """Refuse actions that do not fit the table, or whose lines no reader would take.
+
+    Raises:
+        UnsafePathError: A path leads, or could lead, outside the table or into its log.
+        SchemaError: Anything else is wrong with them.
+    """
+    try:
+        decode_commits([(0, format_lines(actions))], path_of=lambda _: "the commit")
+    except LogCorruptionError as error:
+        raise SchemaError(f"The actions cannot be written: {error.reason}", way_out="Correct their values") from error
+    except (TypeError, OverflowError) as error:
+        raise SchemaError(f"The actions cannot be written: {error}", way_out="Correct their values") from error
+    check_adds([action for action in actions if isinstance(action, Add)], metadata)
 
 
 def check_adds(adds: Sequence[Add], metadata: MetaData) -> None:
@@ -25,7 +44,7 @@ def check_adds(adds: Sequence[Add], metadata: MetaData) -> None:
     seen: set[str] = set()
     for add in adds:
         canonical(add.path)
-        if is_below(add.path, LOG_DIRECTORY):
+        if add.path == LOG_DIRECTORY or is_below(add.path, LOG_DIRECTORY):
             raise SchemaError(f"{add.path} lies inside the log", way_out="Write data files beside the log, not into it")
         if add.partition_values.keys() != columns:
             raise SchemaError(

@@ -38,6 +38,10 @@ def format_value(value: Any, kind: pa.DataType) -> str | None:
     if pa.types.is_timestamp(kind):
         moment = value if value.tzinfo else value.replace(tzinfo=dt.UTC)
         return str((moment - _EPOCH) // _MICROSECOND)
+    if pa.types.is_duration(kind):
+        return str(value // _MICROSECOND)
+    if pa.types.is_time(kind):
+        return str(value.isoformat(timespec="microseconds"))
     if pa.types.is_binary(kind):
         return base64.b64encode(value).decode()
     return str(value)
@@ -55,14 +59,29 @@ def parse_values(texts: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
     """Return the typed column behind a column of text; text that is no such value becomes null."""
     if pa.types.is_string(kind):
         return texts.cast(kind)
-    if pa.types.is_timestamp(kind):
+    if pa.types.is_timestamp(kind) or pa.types.is_duration(kind):
         return parse_values(texts, pa.int64()).cast(kind)
+    if (form := _form(kind)) is not None:
+        # Parsers of numbers and dates take more than the log's own forms, each other things.
+        texts = pc.if_else(pc.match_substring_regex(texts, form), texts, pa.scalar(None, texts.type))
     if pa.types.is_binary(kind) or pa.types.is_decimal(kind) or pa.types.is_boolean(kind):
         return _parse_one_by_one(texts, kind)
     try:
         return pc.cast(texts, kind)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
         return _parse_one_by_one(texts, kind)
+
+
+def _form(kind: pa.DataType) -> str | None:
+    if pa.types.is_integer(kind):
+        return r"^-?[0-9]+$"
+    if pa.types.is_floating(kind):
+        return r"^-?(?:[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?|Infinity)$|^NaN$"
+    if pa.types.is_decimal(kind):
+        return r"^-?[0-9]+(?:\.[0-9]+)?$"
+    if pa.types.is_date(kind):
+        return r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$"
+    return r"^[0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]+)?$" if pa.types.is_time(kind) else None
 
 
 def _parse_one_by_one(texts: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
@@ -89,4 +108,6 @@ def _parser(kind: pa.DataType) -> Callable[[str], Any]:
         return dt.date.fromisoformat
     if pa.types.is_floating(kind):
         return float
+    if pa.types.is_time(kind):
+        return dt.time.fromisoformat
     return int

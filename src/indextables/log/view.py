@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from indextables.config import Settings
+from indextables.errors import ConfigError
 from indextables.log import skips as cooldown
 from indextables.log.history import describe_commits
 from indextables.log.loader import Loader
@@ -46,9 +47,11 @@ class LogView:
             ProtocolError: The table needs a newer reader.
             LogCorruptionError: The log is damaged; it names the file or the missing versions.
         """
-        newest = self._loader.snapshot() if version is None else self._loader.snapshot(version)
         if timestamp is None:
-            return newest
+            return self._loader.snapshot(version)
+        if version is not None:
+            raise ConfigError("timestamp", timestamp, "a moment, or leave it out where a version is given")
+        newest = self._loader.snapshot()
         return self._loader.snapshot(version_at(newest.state, as_milliseconds(timestamp), url=self.url))
 
     def list_files(self, *, max_staleness_s: float | None = None) -> pa.Table:
@@ -93,7 +96,7 @@ class LogView:
 
     def history(self, *, limit: int | None = None) -> pa.Table:
         """Return what was committed, newest first: version, time, operation, and what it added and removed."""
-        return describe_commits(self._loader.reader, self.versions(), limit=limit)
+        return describe_commits(self._loader.reader, self.latest_version(), limit=limit)
 
     def skipped_files(self) -> pa.Table:
         """Return the skipped files, a row each: reason, count, and when to try again."""

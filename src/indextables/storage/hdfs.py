@@ -28,12 +28,15 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
     from hdfs_native import FileStatus
+    from hdfs_native._internal import RawFileReader
 
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
 
 _SCHEME = "hdfs://"
 _CHUNK = 4 << 20  # what one step reads or writes, so that the limit is on standing still and not on large objects
+_BLOCK_UNIT = 512  # every block but a file's last is a multiple of this
+_REPORT_SECONDS = 0.01
 _DEFAULTS = {
     # Enough to meet each of five NameNodes once; a dead one is given up after less than a second.
     "dfs.client.failover.max.attempts": "4",
@@ -113,12 +116,28 @@ class HdfsStore(RenamingStore):
         return self._step(self._client.delete, self._absolute(path), recursive=False)
 
     def _read(self, path: str, start: int, length: int | None) -> bytes:
-        reader = self._step(self._client.inner.read, self._absolute(path))
+        reader = self._open(path)
         end = reader.file_length()
         if length is not None:
             end = min(end, start + length)
         offsets = range(start, end, _CHUNK)
         return b"".join([self._step(reader.read_range, offset, min(_CHUNK, end - offset)) for offset in offsets])
+
+    def _open(self, path: str) -> RawFileReader:
+        """Open a file for reading to its true end.
+
+        A cluster can be set up to close a file before any DataNode has reported its last block. Until then, a matter of
+        milliseconds, the library takes the file to end before that block, without a word; the file's status tells the truth.
+        """
+        deadline = self._runtime.monotonic() + self._step_seconds
+        while True:
+            reader = self._step(self._client.inner.read, self._absolute(path))
+            length = reader.file_length()
+            if length % _BLOCK_UNIT or length == self._status(path).size:
+                return reader
+            if self._runtime.monotonic() > deadline:
+                raise TimeoutError(f"its last block was not reported within {self._step_seconds:g} s")
+            self._runtime.sleep(_REPORT_SECONDS)
 
     def _status(self, path: str) -> Entry:
         return _entry(self._step(self._client.get_file_info, self._absolute(path)))

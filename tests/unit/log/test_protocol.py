@@ -11,6 +11,8 @@ from indextables.log.protocol import DEFAULT, LEGACY, check_readable, check_upgr
 from tests.support.logs import Place, add, foreign_add, new_table, paths
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from indextables.log.log import TransactionLog
 
 
@@ -118,14 +120,15 @@ class TestTables:
         place, log = self.upgraded(minWriterVersion=7)
         log = log if warm else place.log()
         commits = place.commits()
-        for write in (
+        writes: list[Callable[[], object]] = [
             lambda: log.add_files([add("g")]),
             lambda: log.overwrite_files([]),
             lambda: log.remove_files(["f0"]),
             lambda: log.update_metadata(name="n"),
             lambda: log.record_skipped_file("f0", reason="r", operation="o"),
             lambda: log.upgrade_protocol(protocol(3, 3)),
-        ):
+        ]
+        for write in writes:
             with pytest.raises(ProtocolError, match="writer version 7"):
                 write()
         assert paths(log) == ["f0"]

@@ -86,10 +86,11 @@ class TestFinding:
     @pytest.mark.parametrize(
         "facts",
         [
-            {"metadata": 999, "protocol": 0},
-            {"metadata": 0, "protocol": -1},
-            {"metadata": -5, "protocol": 0},
-            {"metadata": 3, "protocol": 3},
+            {"version": 5, "metadata": 999, "protocol": 0},
+            {"version": 5, "metadata": -5, "protocol": 0},
+            {"version": 5, "metadata": 3, "protocol": 3},
+            {"version": 1, "metadata": 0, "protocol": 0},
+            {"version": 1, "metadata": 0, "protocol": -1},
             {"metadata": 0, "protocol": 0},
         ],
         ids=str,
@@ -161,19 +162,23 @@ class TestStillThere:
 
 class TestCommitTime:
     def test_is_the_commits_own_word(self) -> None:
-        text = json.dumps({"id": "i", "timestamp": 77, "operation": "append"})
-        assert commit_time([add("f", modification_time=99, tags={COMMIT_TAG: text})]) == 77
+        text = json.dumps({"version": 5, "id": "i", "timestamp": 77, "operation": "append"})
+        assert commit_time([add("f", modification_time=99, tags={COMMIT_TAG: text})], 5) == 77
+
+    def test_is_not_what_it_says_of_another_version(self) -> None:
+        text = json.dumps({"version": 5, "id": "i", "timestamp": 77, "operation": "append"})
+        assert commit_time([add("f", modification_time=99, tags={COMMIT_TAG: text})], 6) == 99
 
     def test_is_else_the_newest_time_that_its_actions_mention(self) -> None:
         metadata = MetaData(id="i", schema_string="{}", partition_columns=[], created_time=40)
         remove = Remove(path="r", data_change=True, deletion_timestamp=50)
         skip = Skip(path="s", skip_timestamp=60, reason="r", operation="o")
-        assert commit_time([add("f", modification_time=30), metadata]) == 40
-        assert commit_time([remove, add("f", modification_time=30)]) == 50
-        assert commit_time([skip, remove, metadata]) == 60
+        assert commit_time([add("f", modification_time=30), metadata], 0) == 40
+        assert commit_time([remove, add("f", modification_time=30)], 0) == 50
+        assert commit_time([skip, remove, metadata], 0) == 60
 
     def test_is_zero_where_nothing_mentions_one(self) -> None:
         unset = Remove(path="r", data_change=True)
         null = Remove(path="r", data_change=True, deletion_timestamp=None)
-        assert commit_time([unset, null, LEGACY]) == 0
-        assert commit_time([]) == 0
+        assert commit_time([unset, null, LEGACY], 0) == 0
+        assert commit_time([], 0) == 0

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import socket
 import time
+from dataclasses import replace
+from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -17,6 +19,7 @@ from indextables.errors import (
     StorageUnavailableError,
     UnsupportedStoreError,
 )
+from indextables.runtime import SYSTEM
 from indextables.storage.hdfs import HdfsStore
 
 if TYPE_CHECKING:
@@ -146,6 +149,27 @@ def test_a_namenode_that_never_answers_is_reported_within_the_limit(
     with pytest.raises(expected, match=r"no answer within 0\.2 s"):
         call(store)
     assert time.monotonic() - started < 5
+
+
+def test_a_block_that_is_never_reported_is_no_empty_object() -> None:
+    now = [0.0]
+
+    def sleep(seconds: float) -> None:
+        now[0] += seconds
+
+    class UnreportedClient:
+        """Knows a file of five bytes, none of which a DataNode has reported."""
+
+        inner = SimpleNamespace(read=lambda _: SimpleNamespace(file_length=lambda: 0))
+
+        def get_file_info(self, path: str) -> SimpleNamespace:
+            return SimpleNamespace(path=path, isdir=False, length=5, modification_time=0)
+
+    store = HdfsStore("hdfs://127.0.0.1:1/t", runtime=replace(SYSTEM, monotonic=lambda: now[0], sleep=sleep))
+    store._client = UnreportedClient()  # type: ignore[assignment]  # a cluster cannot be held in this state for long
+    with pytest.raises(StorageUnavailableError, match="its last block was not reported within 5 s"):
+        store.get("a")
+    assert 5 <= now[0] < 6
 
 
 def test_an_unknown_name_service_is_refused_with_the_way_out() -> None:

@@ -163,6 +163,16 @@ def test_a_failed_close_is_a_failed_write(store: FileTable) -> None:
     assert store.files == {}
 
 
+def test_a_parent_that_is_a_file_is_no_missing_object_to_a_writer(store: FileTable) -> None:
+    def refuse() -> None:
+        raise FileNotFoundError("its parent is a file")
+
+    store.before_close = refuse
+    with pytest.raises(StorageUnavailableError):
+        store.put_if_absent("a", b"ours")
+    assert store.files == {}
+
+
 @pytest.mark.parametrize("step", ["before_close", "before_rename", "after_rename"])
 def test_an_interrupt_leaves_no_staged_file(store: FileTable, step: str) -> None:
     def interrupt() -> None:

@@ -1,0 +1,29 @@
+"""Tests on a real S3 server. They need a program that `make test-s3` builds, so they run only where pytest is pointed here."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.support.s3 import S3Endpoint, versity_server
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_HERE = Path(__file__).parent
+
+
+def pytest_ignore_collect(config: pytest.Config) -> bool | None:
+    start = config.invocation_params.dir
+    pointed_here = any(
+        (start / argument.partition("::")[0]).resolve().is_relative_to(_HERE) for argument in config.args
+    )
+    return None if pointed_here else True
+
+
+@pytest.fixture(scope="session")
+def server() -> Iterator[S3Endpoint]:
+    with versity_server() as running:
+        yield running
