@@ -88,16 +88,17 @@ QUICK = Scale(commits=100, adds=20, rounds=3, many_versions=500, latency_rounds=
 
 @dataclass
 class Report:
-    """Results, a row each."""
+    """Results, a row each; targets are for the full size, so a quick run is not judged by them."""
 
     title: str
+    is_judged: bool
     rows: list[tuple[str, ...]] = field(default_factory=list)
 
     def add(self, what: str, *figures: str, ratio: str = "", target: str = "", met: bool | None = None) -> None:
         """Add a row: our figure, and if there is one the other figure that it is compared with."""
         ours, other = (*figures, "")[:2]
         verdict = "" if met is None else "[green]met[/]" if met else "[red]missed[/]"
-        self.rows.append((what, ours, other, ratio, target, verdict))
+        self.rows.append((what, ours, other, ratio, *((target, verdict) if self.is_judged else ("", ""))))
 
     def table(self) -> Table:
         """Return the rows for people."""
@@ -144,7 +145,8 @@ def main() -> None:
     scale = QUICK if arguments.quick else Scale()
     report = Report(
         f"{scale.commits:,} commits x {scale.adds} adds with statistics of 4 columns; medians of {scale.rounds} rounds\n"
-        f"in random order; {os.cpu_count()} cores; beside delta-rs {deltalake.__version__}"
+        f"in random order; {os.cpu_count()} cores; beside delta-rs {deltalake.__version__}",
+        is_judged=not arguments.quick,
     )
     with tempfile.TemporaryDirectory(prefix="bench-log-") as name:
         work = Path(name)
@@ -275,17 +277,17 @@ def measure_memory(report: Report, work: Path, scale: Scale) -> None:
     command = [sys.executable, __file__, "--memory-of", str(work / "large")]
     answer = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
     assert answer["files"] == files
-    limit = 700 * files / 1_000_000
+    limit = 700
     report.add(
         f"memory for {files:,} files",
         f"{answer['grown']:.0f} MB",
-        target=f"<= {limit:.0f} MB",
+        target=f"<= {limit} MB",
         met=answer["grown"] <= limit,
     )
     report.add(
         "  its peak during replay",
         f"{answer['peak']:.0f} MB",
-        target=f"<= {2 * limit:.0f} MB",
+        target=f"<= {2 * limit} MB",
         met=answer["peak"] <= 2 * limit,
     )
     report.add(
@@ -375,6 +377,7 @@ def write_our_log(path: Path, files: pa.Table, *, commits: int, gzip_level: int 
 def _stamped(line: bytes, version: int) -> bytes:
     """Return the first line of a commit, with the facts about the commit."""
     info = CommitInfo(
+        version=version,
         id=str(uuid.UUID(int=version)),
         timestamp=_START_MS + version,
         operation="append",

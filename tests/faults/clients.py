@@ -175,7 +175,7 @@ class Client:
             tuple(sorted(snapshot.files["path"].to_pylist())),
             tuple(sorted(zip(skips["path"].to_pylist(), skips["skip_count"].to_pylist(), strict=True))),
             snapshot.metadata.description or None,
-            tuple(sorted((app, *batch) for app, batch in snapshot.transactions.items())),
+            tuple(sorted((app, batch.number, batch.version) for app, batch in snapshot.transactions.items())),
         )
 
     def _token(self) -> str:

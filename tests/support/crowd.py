@@ -220,10 +220,12 @@ def _read_commits(table: Table) -> dict[int, tuple[str, tuple[str, ...]]]:
     commits = {}
     for version, path in enumerate(listed[1:], start=1):
         actions = parse_lines(decode(store.get(path), path=path), path=path)
-        info = find_info(actions)
-        assert info is not None
+        info = find_info(actions, version)  # there are none where a file is a copy of another version
         assert all(isinstance(action, Add) for action in actions)
-        commits[version] = (info.id, tuple(action.path for action in actions if isinstance(action, Add)))
+        commits[version] = (
+            info.id if info else "",
+            tuple(action.path for action in actions if isinstance(action, Add)),
+        )
     return commits
 
 

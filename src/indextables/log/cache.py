@@ -73,6 +73,12 @@ class Level(Generic[_V]):
                 _, (_, freed, _) = self._entries.popitem(last=False)
                 self._bytes -= freed
 
+    def discard(self, key: Hashable) -> None:
+        """Forget one entry, if it is there."""
+        with self._lock:
+            if (old := self._entries.pop(key, None)) is not None:
+                self._bytes -= old[1]
+
     def clear(self) -> None:
         """Forget every entry; the counts stay."""
         with self._lock:

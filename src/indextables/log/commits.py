@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeVar
 
+from indextables.errors import LogCorruptionError
 from indextables.log.bulk_decode import decode_commits
 from indextables.log.codec import decode
 from indextables.log.columns import ActionKeys
@@ -12,7 +13,7 @@ from indextables.log.lines import parse_lines
 from indextables.log.reader import stream_commits
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from indextables.config import Settings
     from indextables.log.actions import Action
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from indextables.storage.base import Store
 
 _FEW: Final = 16
+_T = TypeVar("_T")
 
 
 class CommitReader:
@@ -40,14 +42,32 @@ class CommitReader:
 
     def actions(self, versions: Sequence[int]) -> list[tuple[int, list[Action]]]:
         """Return the actions of some versions, in the order given."""
-        return [(version, self._parse(version, data)) for version, data in self._bytes(versions)]
+        return self._read_twice(
+            versions, lambda files: [(version, self._parse(version, data)) for version, data in files]
+        )
 
     def columns(self, versions: Sequence[int]) -> ActionColumns:
         """Return the actions of many versions as columns."""
-        files = self._bytes(versions) if len(versions) <= _FEW else self._stream(versions)
-        columns = decode_commits(files, path_of=self.path_of, keys=self._keys)
+        columns = self._read_twice(versions, lambda files: decode_commits(files, path_of=self.path_of, keys=self._keys))
         self._keys = columns.keys
         return columns
+
+    def _read_twice(self, versions: Sequence[int], parse: Callable[[Iterable[tuple[int, bytes]]], _T]) -> _T:
+        """Parse commits, and if one is damaged ask for the bytes once more: damage on the way must not stay in the cache."""
+        try:
+            return parse(self._bytes(versions))
+        except LogCorruptionError:
+            self._discard(versions)
+        try:
+            return parse(self._bytes(versions))
+        except LogCorruptionError:
+            self._discard(versions)
+            raise
+
+    def _discard(self, versions: Sequence[int]) -> None:
+        if self._cache is not None:
+            for version in versions:
+                self._cache.discard((self._generation, version))
 
     def _parse(self, version: int, data: bytes) -> list[Action]:
         path = self.path_of(version)
@@ -57,18 +77,15 @@ class CommitReader:
         """Return how errors name the file of a version."""
         return f"{self.store.url}/{commit_path(version)}"
 
-    def _bytes(self, versions: Sequence[int]) -> list[tuple[int, bytes]]:
+    def _bytes(self, versions: Sequence[int]) -> Iterable[tuple[int, bytes]]:
         if self._cache is None or len(versions) > _FEW:
-            return self._read(versions)
+            return self._stream(versions)
         generation = self._generation
         held = {version: self._cache.get((generation, version)) for version in versions}
-        for version, data in self._read([version for version, data in held.items() if data is None]):
+        for version, data in self._stream([version for version, data in held.items() if data is None]):
             held[version] = data
             self._cache.put((generation, version), data, size=len(data))
         return [(version, data) for version, data in held.items() if data is not None]
-
-    def _read(self, versions: Sequence[int]) -> list[tuple[int, bytes]]:
-        return list(self._stream(versions))
 
     def _stream(self, versions: Sequence[int]) -> Iterator[tuple[int, bytes]]:
         checkpoint = self._settings.checkpoint

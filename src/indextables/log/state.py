@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from indextables.log.commit_info import CommitInfo
 
 _MOST_CHUNKS: Final = 64
+_MANY_ROWS: Final = 100_000
 _ORDINAL_BITS: Final = 24  # a commit is at most 256 MiB, and an action at least 20 bytes
 
 
@@ -80,6 +81,14 @@ def apply_commits(base: LogState | None, columns: ActionColumns, *, first: int, 
     Raises:
         UnsafePathError: An action names something outside the table.
     """
+    state = _applied(base, columns, first=first, last=last)
+    if columns.adds.num_rows >= _MANY_ROWS:
+        # Without this the process would stay at the size that replay needed for a while, half as much again.
+        pa.default_memory_pool().release_unused()
+    return state
+
+
+def _applied(base: LogState | None, columns: ActionColumns, *, first: int, last: int) -> LogState:
     adds, removes, skips = columns.adds, columns.removes, columns.skips
     paths = pa.chunked_array([*adds["path"].chunks, *removes["path"].chunks], pa.string())
     check_paths(paths)

@@ -1,27 +1,31 @@
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import threading
 from collections import Counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import pytest
 
 from indextables.config import Settings, Staleness, Transaction
 from indextables.errors import (
+    IndexTablesError,
     LogCorruptionError,
     PermissionDeniedError,
     TableNotFoundError,
     UnknownActionError,
     VersionNotFoundError,
 )
+from indextables.log.actions import Protocol
 from indextables.log.layout import LOG_DIRECTORY, commit_path
 from indextables.log.open import open_log
 from indextables.testing.faulty import FaultKind, Plan
 from tests.support.logs import SCHEMA, Place, add, foreign_add, new_table, paths
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from indextables.log.log import TransactionLog
@@ -206,6 +210,15 @@ class TestStaleness:
         assert log.list_files(max_staleness_s=5).num_rows == 2
 
 
+WRITES: Final[dict[str, Callable[[TransactionLog], object]]] = {
+    "metadata": lambda log: log.update_metadata(description="changed"),
+    "protocol": lambda log: log.upgrade_protocol(Protocol(min_reader_version=3, min_writer_version=3)),
+    "overwrite": lambda log: log.overwrite_files([add("over")]),
+    "remove": lambda log: log.remove_files(["f0"]),
+    "merge": lambda log: log.merge_files(["f0", "f1"], [add("merged")]),
+}
+
+
 class TestATableMadeAnew:
     """A table that is dropped and created again in the same place never shows old rows, to no reader however warm."""
 
@@ -240,6 +253,52 @@ class TestATableMadeAnew:
         log, other = self.made_anew(files=3, warm="writer")
         log.add_files([add("late")])
         assert paths(other) == ["late", "new0", "new1", "new2"]
+
+    def remade_before_call(self, number: int, *, files: int) -> tuple[Place, TransactionLog]:
+        """Return a log that has just been opened, and whose table is made anew before the call of that number."""
+        place, _ = new_table(files=2)
+        calls: list[str] = []
+
+        def before(op: str, _: str) -> None:
+            calls.append(op)
+            if len(calls) == number:
+                place.drop()
+                other = place.log()
+                other.initialize(SCHEMA)
+                other.add_files([add(f"new{index}") for index in range(3)])
+                for index in range(3, files):
+                    other.add_files([add(f"new{index}")])
+
+        return place, place.open(before=before).log
+
+    @pytest.mark.parametrize("files", [3, 4, 5])
+    @pytest.mark.parametrize("number", range(1, 10))
+    def test_in_the_middle_of_a_read_shows_no_old_row_to_the_next_one(self, number: int, files: int) -> None:
+        place, log = self.remade_before_call(number, files=files)
+        for _ in range(10):  # so that all calls happen, however few a read takes
+            with contextlib.suppress(IndexTablesError):
+                log.list_files()
+        assert paths(log) == [f"new{index}" for index in range(files)]
+        assert log.metadata == place.log().metadata
+        assert [action.key for action in log.read_version(0)] == ["protocol", "metaData"]
+        assert log.read_version(1) == place.log().read_version(1)
+
+    @pytest.mark.parametrize("files", [3, 4, 5, 6])
+    @pytest.mark.parametrize("operation", WRITES)
+    def test_in_the_middle_of_a_write_takes_nothing_that_was_made_for_the_old_one(
+        self, operation: str, files: int
+    ) -> None:
+        dry = new_table(files=2)[0].open()
+        WRITES[operation](dry.log)
+        # Before the last four calls: is it still the same table, is there a next version, the write, and a look at it.
+        for number in range(1, len(dry.store.calls) - 2):
+            place, log = self.remade_before_call(number, files=files)
+            with contextlib.suppress(IndexTablesError):
+                WRITES[operation](log)
+            now = place.log()
+            made = [f"new{index}" for index in range(files)]
+            assert paths(now) in ([made, ["over"]] if operation == "overwrite" else [made])
+            assert now.metadata.id == now.snapshot(0).metadata.id
 
     def test_is_gone_for_an_old_handle_while_there_is_none(self) -> None:
         place, log = new_table(files=2)
@@ -327,6 +386,13 @@ class TestErrors:
             log.list_files()
         assert caught.value.versions == (12,)
         assert commit_path(12) in str(caught.value)
+
+    def test_of_asking_for_the_commit_that_vanished_are_the_same(self) -> None:
+        place, log = new_table(files=5)
+        place.model.delete(commit_path(2))
+        with pytest.raises(LogCorruptionError) as caught:
+            log.read_version(2)
+        assert caught.value.versions == (2,)
 
     def test_of_rights_are_told_as_such(self) -> None:
         place, _ = new_table(files=2)

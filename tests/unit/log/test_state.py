@@ -9,7 +9,7 @@ from indextables.errors import UnsafePathError
 from indextables.log.actions import Add, MetaData, Protocol, Remove, Skip
 from indextables.log.bulk_decode import decode_commits
 from indextables.log.lines import format_lines
-from indextables.log.state import Batch, LogState, apply_commits
+from indextables.log.state import LogState, apply_commits
 from tests.support.logs import add, foreign_add, new_table
 
 METADATA = MetaData(id="i", schema_string="{}", partition_columns=[], created_time=7)
