@@ -124,7 +124,13 @@ class OutcomeUnknownError(StorageError):
     _way_out = "Read it back before you write it again, and delete nothing that belongs to it until then"
 
     def __init__(
-        self, path: str, *, store: str = "the store", detail: str = "", way_out: str = "", readable_is_durable: bool = True
+        self,
+        path: str,
+        *,
+        store: str = "the store",
+        detail: str = "",
+        way_out: str = "",
+        readable_is_durable: bool = True,
     ) -> None:
         self.readable_is_durable = readable_is_durable
         super().__init__(path, store=store, detail=detail, way_out=way_out)

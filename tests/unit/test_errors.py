@@ -21,7 +21,9 @@ EXAMPLES: list[IndexTablesError] = [
     errors.LogCorruptionError("t/00.json", "not JSON", line=3, offset=17, codec="gzip", versions=[4]),
     errors.UnknownActionError("t/00.json", line=2, action="cdc"),
     errors.ProtocolError("t", needs="reader version 9", supported="up to 3", missing=["x"]),
-    errors.ConcurrentWriteError("t", version=7, operation="merge", cause="it removed a file that we remove", files=["f"] * 5),
+    errors.ConcurrentWriteError(
+        "t", version=7, operation="merge", cause="it removed a file that we remove", files=["f"] * 5
+    ),
     errors.CommitUnknownError("t", version=7, commit_id="id"),
     errors.CheckpointError(7, path="p", reason="r"),
     errors.CheckpointWriteError(7, path="p", reason="r"),
@@ -78,11 +80,17 @@ def test_where_callers_expect_a_builtin_the_error_is_one(error: IndexTablesError
 
 
 def test_a_conflict_says_whether_a_retry_is_safe() -> None:
-    assert "safe to read the table again and retry" in str(errors.ConcurrentWriteError("t", version=1, operation="append", cause="c"))
-    assert "Do not retry" in str(errors.ConcurrentWriteError("t", version=1, operation="append", cause="c", retryable=False))
+    assert "safe to read the table again and retry" in str(
+        errors.ConcurrentWriteError("t", version=1, operation="append", cause="c")
+    )
+    assert "Do not retry" in str(
+        errors.ConcurrentWriteError("t", version=1, operation="append", cause="c", retryable=False)
+    )
 
 
 def test_a_conflict_shows_three_files_and_counts_the_rest() -> None:
-    error = errors.ConcurrentWriteError("t", version=1, operation="merge", cause="c", files=["f1", "f2", "f3", "f4", "f5"])
+    error = errors.ConcurrentWriteError(
+        "t", version=1, operation="merge", cause="c", files=["f1", "f2", "f3", "f4", "f5"]
+    )
     assert "(f1, f2, f3 and 2 more)" in str(error)
     assert error.files == ("f1", "f2", "f3", "f4", "f5")

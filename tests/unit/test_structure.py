@@ -14,7 +14,15 @@ import indextables
 SOURCES = Path(indextables.__file__).parent
 LOG_MODULES = sorted((SOURCES / "log").rglob("*.py"))
 FORBIDDEN_MODULES = {"os", "random", "uuid", "secrets", "tempfile", "shutil", "glob"}
-FORBIDDEN_CALLS = {"open", "time.time", "time.time_ns", "time.sleep", "datetime.now", "datetime.utcnow", "datetime.datetime.now"}
+FORBIDDEN_CALLS = {
+    "open",
+    "time.time",
+    "time.time_ns",
+    "time.sleep",
+    "datetime.now",
+    "datetime.utcnow",
+    "datetime.datetime.now",
+}
 MOST_LINES = 300
 LONG_WITH_A_REASON = {
     "errors.py": "the whole hierarchy in one place, mostly docstrings",
@@ -51,7 +59,10 @@ def test_a_module_holds_one_idea(module: Path) -> None:
 
 
 def test_the_root_exports_what_it_says() -> None:
-    assert sorted(indextables.__all__) == indextables.__all__ or sorted(indextables.__all__, key=str.lower) == indextables.__all__
+    assert (
+        sorted(indextables.__all__) == indextables.__all__
+        or sorted(indextables.__all__, key=str.lower) == indextables.__all__
+    )
     for name in indextables.__all__:
         assert hasattr(indextables, name)
 

@@ -169,7 +169,10 @@ class LocalStore(Store):
             directory.mkdir(exist_ok=True)
         except FileExistsError as error:
             raise StorageUnavailableError(
-                str(directory), store=self.url, detail="a file is where a directory must be", way_out="Move that file away"
+                str(directory),
+                store=self.url,
+                detail="a file is where a directory must be",
+                way_out="Move that file away",
             ) from error
         _sync_directory(parent)
         self._durable.add(directory)

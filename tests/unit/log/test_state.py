@@ -167,6 +167,7 @@ def test_batches_of_applications_are_known_with_their_versions() -> None:
     log.add_files([add("a")], app="stream", batch=3)
     log.add_files([add("b")], app="other", batch=0)
     log.add_files([add("c")], app="stream", batch=8)
+
     def known(version: int) -> dict[str, tuple[int, int]]:
         return {app: (batch.number, batch.version) for app, batch in log.snapshot(version).transactions.items()}
 

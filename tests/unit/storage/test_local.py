@@ -36,7 +36,11 @@ def test_a_link_below_the_root_that_leads_outside_is_refused(tmp_path: Path) -> 
     (tmp_path / "table").mkdir()
     (tmp_path / "table" / "link").symlink_to(tmp_path / "outside")
     store = LocalStore(tmp_path / "table")
-    for call in (lambda: store.get("link/secret"), lambda: store.put("link/new", b""), lambda: store.delete("link/secret")):
+    for call in (
+        lambda: store.get("link/secret"),
+        lambda: store.put("link/new", b""),
+        lambda: store.delete("link/secret"),
+    ):
         with pytest.raises(UnsafePathError, match="symbolic link leads outside"):
             call()
     assert (tmp_path / "outside" / "secret").exists()
@@ -86,7 +90,9 @@ def test_a_full_disk_is_not_done_and_leaves_nothing(tmp_path: Path) -> None:
     assert os.listdir(tmp_path) == []  # noqa: PTH208 - hidden names count
 
 
-def test_a_directory_that_cannot_be_synced_leaves_the_outcome_unknown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_directory_that_cannot_be_synced_leaves_the_outcome_unknown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     store = LocalStore(tmp_path)
     store.put("first", b"x")
     synced = os.fsync

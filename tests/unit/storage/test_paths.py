@@ -54,7 +54,20 @@ def test_an_unsafe_path_is_refused_with_its_reason(path: str, reason: str) -> No
 
 @pytest.mark.parametrize(
     "path",
-    ["a", "a/b.split", "date=2024-01-01/x", "d=..%2Fx/y", "d=a%2F..%2Fb/y", "...", "..a", "a..", "ünï/ço", "d=．．/x", "a%20b", "100%"],
+    [
+        "a",
+        "a/b.split",
+        "date=2024-01-01/x",
+        "d=..%2Fx/y",
+        "d=a%2F..%2Fb/y",
+        "...",
+        "..a",
+        "a..",
+        "ünï/ço",
+        "d=．．/x",
+        "a%20b",
+        "100%",
+    ],
 )
 def test_a_safe_path_is_returned_unchanged(path: str) -> None:
     assert canonical(path) == path
@@ -97,7 +110,10 @@ def test_a_percent_sign_that_escapes_nothing_is_kept() -> None:
 
 
 def test_a_partition_has_one_directory_a_column() -> None:
-    assert partition_path([("date", "2024-01-01"), ("ref", "a/b"), ("x", None)]) == f"date=2024-01-01/ref=a%2Fb/x={HIVE_DEFAULT_PARTITION}"
+    assert (
+        partition_path([("date", "2024-01-01"), ("ref", "a/b"), ("x", None)])
+        == f"date=2024-01-01/ref=a%2Fb/x={HIVE_DEFAULT_PARTITION}"
+    )
 
 
 def test_a_partition_path_is_read_back() -> None:

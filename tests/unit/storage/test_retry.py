@@ -143,7 +143,9 @@ class TestReads:
             retrying(inner)[0].get("a")
         assert inner.gets == []
 
-    @pytest.mark.parametrize("call", [lambda store: store.get("a"), lambda store: store.head("a"), lambda store: store.get_range("a", 0, 1)])
+    @pytest.mark.parametrize(
+        "call", [lambda store: store.get("a"), lambda store: store.head("a"), lambda store: store.get_range("a", 0, 1)]
+    )
     def test_of_what_is_not_there_are_not_repeated(self, call: Callable[[RetryingStore], object]) -> None:
         store, slept = retrying(S3Model())
         with pytest.raises(FileNotFoundError):
