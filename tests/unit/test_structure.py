@@ -26,6 +26,7 @@ FORBIDDEN_CALLS = {
 MOST_LINES = 300
 LONG_WITH_A_REASON = {
     "errors.py": "the whole hierarchy in one place, mostly docstrings",
+    "log/log.py": "everything that changes a table in one class, mostly signatures and docstrings",
 }
 
 

@@ -171,10 +171,10 @@ class Committer:
         return result, identified(self._reader, tip.advanced(version, actions, timestamp=info.timestamp))
 
     def _refreshed(self, tip: Tip) -> Tip:
-        known = still_there(self._reader, tip)
-        if known is None:
+        newest = find_tip(self._reader, known=tip)
+        if still_there(self._reader, tip) is None:
             raise TableNotFoundError(self._reader.store.url, detail="it was dropped or made anew while this commit ran")
-        return find_tip(self._reader, known=known)
+        return newest
 
     def _settled(self, version: int, theirs: ActionColumns, intent: Intent) -> CommitResult | None:
         """Check a commit that overtook us; a result means that ours is there already."""

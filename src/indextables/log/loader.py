@@ -34,6 +34,10 @@ _T = TypeVar("_T")
 _SMALL = 1024  # what a protocol, a metadata or a list of versions counts for; none of them decides about memory
 
 
+class _MadeAnewError(Exception):
+    """Another table took the place of the one that was being read."""
+
+
 class Loader:
     """Reads one log, and remembers."""
 
@@ -65,9 +69,11 @@ class Loader:
             ProtocolError: The table needs a newer reader.
         """
         known = self._tip if self._caching else None
-        if known is not None and (known := still_there(self.reader, known)) is None:
-            self.forget()
         tip = find_tip(self.reader, known=known)
+        # Asked last: what was read before belongs to the table that is known only if its file is still the same now.
+        if known is not None and still_there(self.reader, known) is None:
+            self.forget()
+            tip = find_tip(self.reader)
         check_readable(tip.protocol, table=self._store.url)
         self.know(tip)
         return tip
@@ -117,7 +123,10 @@ class Loader:
         wanted = tip.version if version is None else version
         if not 0 <= wanted <= tip.version:
             raise VersionNotFoundError(self._store.url, version=wanted, available=f"0 to {tip.version}")
-        snapshot = self._remembered(self._snapshots, tip, wanted, lambda: self._load(tip, wanted))
+        try:
+            snapshot = self._remembered(self._snapshots, tip, wanted, lambda: self._load(tip, wanted))
+        except _MadeAnewError:
+            return self.snapshot(version)
         with self._lock:
             if self._caching and wanted == tip.version:
                 self._newest = snapshot
@@ -142,10 +151,14 @@ class Loader:
     def actions(self, version: int) -> list[Action]:
         """Return the actions of one commit."""
         tip = self.tip()
+        if not 0 <= version <= tip.version:
+            raise VersionNotFoundError(self._store.url, version=version, available=f"0 to {tip.version}")
         try:
             return self.reader.actions([version])[0][1]
-        except NotFoundError:
-            raise VersionNotFoundError(self._store.url, version=version, available=f"0 to {tip.version}") from None
+        except NotFoundError as error:
+            raise LogCorruptionError(
+                f"{self._store.url}/{error.path}", "it is missing, though later versions are there", versions=[version]
+            ) from error
 
     def stats(self) -> CacheStats:
         """Return how the caches did."""
@@ -177,7 +190,8 @@ class Loader:
         return value
 
     def _load(self, tip: Tip, version: int) -> Snapshot:
-        base = self._newest.state if self._newest is not None else None
+        newest = self._newest
+        base = newest.state if newest is not None else None
         if base is not None and (
             base.version > version or base.metadata is None or base.metadata.id != tip.metadata.id
         ):
@@ -194,6 +208,9 @@ class Loader:
                 "it is missing, though later versions are there",
                 versions=[version for version in [commit_version(error.path)] if version is not None],
             ) from error
+        if still_there(self.reader, tip) is None:
+            self.forget()
+            raise _MadeAnewError
         return Snapshot(self._store.url, apply_commits(base, columns, first=first, last=version))
 
     def _plain(self, version: int | None) -> Snapshot:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from indextables.errors import ConfigError, TableExistsError, VersionNotFoundError
+from indextables.errors import ConfigError, TableExistsError, TableNotFoundError, VersionNotFoundError
 from indextables.log import skips as cooldown
 from indextables.log.actions import Add, Protocol, Skip
 from indextables.log.commit import CommitResult, Committer, Intent, kinds_for, resolve
@@ -108,6 +108,7 @@ class TransactionLog(LogView):
             actions,
             operation=Kind.OVERWRITE,
             read_version=snapshot.version,
+            table=snapshot.metadata.id,
             app=app,
             batch=batch,
             user_metadata=user_metadata,
@@ -125,7 +126,13 @@ class TransactionLog(LogView):
         snapshot = self.snapshot()
         rows = rows_of(snapshot.files, list(dict.fromkeys(paths)))
         actions = removes_of(rows, now_ms=self._runtime.now_ms(), data_change=data_change)
-        return self.commit(actions, operation=Kind.REMOVE, read_version=snapshot.version, user_metadata=user_metadata)
+        return self.commit(
+            actions,
+            operation=Kind.REMOVE,
+            read_version=snapshot.version,
+            table=snapshot.metadata.id,
+            user_metadata=user_metadata,
+        )
 
     def merge_files(
         self,
@@ -145,7 +152,10 @@ class TransactionLog(LogView):
         removes = removes_of(rows, now_ms=self._runtime.now_ms(), data_change=False)
         unchanged = [msgspec.structs.replace(add, data_change=False) for add in adds]
         return self.commit(
-            [*removes, *unchanged, *self._counted(snapshot, skips)], operation=Kind.MERGE, read_version=snapshot.version
+            [*removes, *unchanged, *self._counted(snapshot, skips)],
+            operation=Kind.MERGE,
+            read_version=snapshot.version,
+            table=snapshot.metadata.id,
         )
 
     def update_metadata(
@@ -164,7 +174,7 @@ class TransactionLog(LogView):
         """
         tip = self._loader.tip()
         metadata = changed(tip.metadata, schema=schema, name=name, description=description, configuration=configuration)
-        return self.commit([metadata], operation=Kind.METADATA, read_version=tip.version)
+        return self.commit([metadata], operation=Kind.METADATA, read_version=tip.version, table=tip.metadata.id)
 
     def upgrade_protocol(self, protocol: Protocol) -> CommitResult:
         """Raise what a reader and a writer must understand; it never goes down.
@@ -176,7 +186,9 @@ class TransactionLog(LogView):
         tip = self._loader.tip()
         check_writable(tip.protocol, table=self.url)
         check_upgrade(tip.protocol, protocol, table=self.url)
-        return self.commit([protocol, tip.metadata], operation=Kind.PROTOCOL, read_version=tip.version)
+        return self.commit(
+            [protocol, tip.metadata], operation=Kind.PROTOCOL, read_version=tip.version, table=tip.metadata.id
+        )
 
     def commit(
         self,
@@ -187,6 +199,7 @@ class TransactionLog(LogView):
         app: str | None = None,
         batch: int | None = None,
         user_metadata: str | None = None,
+        table: str | None = None,
     ) -> CommitResult:
         """Write actions as the next version.
 
@@ -197,6 +210,7 @@ class TransactionLog(LogView):
             app: With `batch`: the same batch of the same application is committed once, however often this is called.
             batch: See `app`.
             user_metadata: Free text that history shows.
+            table: The id of the table that they were made for; another one that took its place is left alone.
 
         Raises:
             ConcurrentWriteError: Another commit rules it out; nothing was committed.
@@ -205,6 +219,8 @@ class TransactionLog(LogView):
             SchemaError: The actions do not fit the table.
         """
         tip = self._loader.tip()
+        if table is not None and tip.metadata.id != table:
+            raise TableNotFoundError(self.url, detail="another one was made in its place since it was read")
         check_writable(tip.protocol, table=self.url)
         if (done := self._batch_done(app, batch)) is not None:
             return CommitResult(version=done.version, commit_id=done.commit_id, timestamp=done.timestamp, written=False)
@@ -281,7 +297,7 @@ class TransactionLog(LogView):
         """Note several such files in one commit; times and counts are filled in here."""
         snapshot = self.snapshot()
         counted = self._counted(snapshot, skips, cooldown_hours=cooldown_hours)
-        result = self.commit(counted, operation=Kind.SKIP, read_version=snapshot.version)
+        result = self.commit(counted, operation=Kind.SKIP, read_version=snapshot.version, table=snapshot.metadata.id)
         for skip in counted:
             shown = (skip.path, skip.skip_count, skip.retry_after)
             _LOG.info("Recorded skipped file: %s (skip count: %s, retry after: %s)", *shown)

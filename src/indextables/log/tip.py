@@ -69,21 +69,29 @@ def find_tip(reader: CommitReader, *, known: Tip | None = None) -> Tip:
         TableNotFoundError: There is no log, or it does not say what the table is.
     """
     if known is None:
-        return identified(reader, _search(reader, latest_version(reader.store)))
+        version = latest_version(reader.store)
+        # Before the reads: should the table be made anew in between, the next look notices.
+        identity = _identity(reader, version)
+        return replace(_search(reader, version), identity=identity)
     if not reader.store.exists(commit_path(known.version + 1)):
         return known
-    tip = known
-    for version, actions in reader.actions(list_versions(reader.store, after=known.version)):
+    tip, newer = known, list_versions(reader.store, after=known.version)
+    identity = _identity(reader, newer[-1]) if newer else known.identity
+    for version, actions in reader.actions(newer):
         tip = tip.advanced(version, actions, timestamp=commit_time(actions, version))
-    return identified(reader, tip)
+    return replace(tip, identity=identity)
 
 
 def identified(reader: CommitReader, tip: Tip) -> Tip:
     """Return the tip with what the store says of its file, if it says anything: nobody fails for want of it."""
+    return replace(tip, identity=_identity(reader, tip.version))
+
+
+def _identity(reader: CommitReader, version: int) -> ObjectMeta | None:
     try:
-        return replace(tip, identity=reader.store.head(commit_path(tip.version)))
+        return reader.store.head(commit_path(version))
     except StorageError:
-        return tip
+        return None
 
 
 def still_there(reader: CommitReader, known: Tip) -> Tip | None:
