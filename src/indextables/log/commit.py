@@ -17,6 +17,7 @@ from indextables.errors import (
     AlreadyExistsError,
     CommitUnknownError,
     ConcurrentWriteError,
+    LogCorruptionError,
     NotFoundError,
     OutcomeUnknownError,
     TableNotFoundError,
@@ -120,10 +121,19 @@ class Committer:
         policy = RetryPolicy(
             attempts=retry.max_attempts, base_delay_s=retry.base_delay_ms / 1000, max_delay_s=retry.max_delay_ms / 1000
         )
+        lost: int | None = None
         for attempt in range(policy.attempts):
+            try:
+                tip = tip if lost is None else self._refreshed(tip)
+                overtook = [(v, self._reader.columns([v])) for v in range(checked + 1, tip.version + 1)]
+            except LogCorruptionError as error:
+                if lost is None:
+                    raise
+                raise CommitUnknownError(
+                    self._reader.store.url, version=lost, commit_id=intent.id, detail=error.reason
+                ) from error
             check_writable(tip.protocol, table=self._reader.store.url)
-            for version in range(checked + 1, tip.version + 1):
-                theirs = self._reader.columns([version])
+            for version, theirs in overtook:
                 if (settled := self._settled(version, theirs, intent)) is not None:
                     return settled, tip
                 intent = _rebased(intent, theirs)
@@ -134,11 +144,11 @@ class Committer:
                 ), tip
             if (won := self._try(intent, tip, attempt=attempt + 1, read_version=read_version)) is not None:
                 return won
+            lost = tip.version + 1
             self._runtime.sleep(policy.delay(attempt, self._runtime))
-            tip = self._refreshed(tip)
         raise ConcurrentWriteError(
             self._reader.store.url,
-            version=tip.version,
+            version=tip.version + 1,
             operation="others",
             cause=f"other writers were faster {policy.attempts} times",
         )
@@ -182,6 +192,7 @@ class Committer:
         if info and info.id == intent.id:
             return CommitResult(version=version, commit_id=info.id, timestamp=info.timestamp)
         if info and _includes(info, intent):
+            self._reader.keep(version)
             return CommitResult(version=version, commit_id=info.id, timestamp=info.timestamp, written=False)
         conflict = find_conflict(intent.kinds, intent.removes, theirs, basis=intent.basis)
         if conflict is not None:
@@ -242,7 +253,10 @@ def resolve(reader: CommitReader, unknown: CommitUnknownError) -> int | None:
             unknown.path, version=unknown.version, commit_id=unknown.commit_id, detail="its version is still free"
         ) from unknown
     info = find_info(actions, unknown.version)
-    return unknown.version if info and info.id == unknown.commit_id else None
+    if info is None or info.id != unknown.commit_id:
+        return None
+    reader.keep(unknown.version)
+    return unknown.version
 
 
 def _dated(actions: Sequence[Action], timestamp: int) -> list[Action]:

@@ -73,6 +73,11 @@ class CommitReader:
         path = self.path_of(version)
         return parse_lines(decode(data, path=path), path=path)
 
+    def keep(self, version: int) -> None:
+        """Make sure that a commit which is there stays there: asked to create it again, a store that could lose it syncs."""
+        path = commit_path(version)
+        self.store.put_if_absent(path, self.store.get(path))
+
     def path_of(self, version: int) -> str:
         """Return how errors name the file of a version."""
         return f"{self.store.url}/{commit_path(version)}"

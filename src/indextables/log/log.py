@@ -223,6 +223,7 @@ class TransactionLog(LogView):
             raise TableNotFoundError(self.url, detail="another one was made in its place since it was read")
         check_writable(tip.protocol, table=self.url)
         if (done := self._batch_done(app, batch)) is not None:
+            self._loader.reader.keep(done.version)
             return CommitResult(version=done.version, commit_id=done.commit_id, timestamp=done.timestamp, written=False)
         if read_version is not None and not 0 <= read_version <= tip.version:
             raise VersionNotFoundError(self.url, version=read_version, available=f"0 to {tip.version}")

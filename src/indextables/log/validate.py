@@ -8,13 +8,15 @@ from indextables.errors import LogCorruptionError, SchemaError
 from indextables.log.actions import Add
 from indextables.log.bulk_decode import decode_commits
 from indextables.log.layout import LOG_DIRECTORY
-from indextables.log.lines import format_lines
+from indextables.log.lines import format_lines, parse_lines
 from indextables.storage.paths import canonical, is_below
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from indextables.log.actions import Action, MetaData
+
+_FEW = 100  # below, reading lines is quicker than columns
 
 
 def check_actions(actions: Sequence[Action], metadata: MetaData) -> None:
@@ -25,7 +27,11 @@ def check_actions(actions: Sequence[Action], metadata: MetaData) -> None:
         SchemaError: Anything else is wrong with them.
     """
     try:
-        decode_commits([(0, format_lines(actions))], path_of=lambda _: "the commit")
+        lines = format_lines(actions)
+        if len(actions) <= _FEW:
+            parse_lines(lines, path="the commit")
+        else:
+            decode_commits([(0, lines)], path_of=lambda _: "the commit")
     except LogCorruptionError as error:
         raise SchemaError(f"The actions cannot be written: {error.reason}", way_out="Correct their values") from error
     except (TypeError, OverflowError) as error:

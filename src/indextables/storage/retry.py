@@ -63,6 +63,7 @@ class RetryingStore(Store):
             StorageUnavailableError: No attempt happened.
         """
         in_doubt = False
+        readable_is_durable = True
         last: StorageError | None = None
         for attempt in range(self._policy.attempts):
             try:
@@ -70,16 +71,19 @@ class RetryingStore(Store):
                 return
             except OutcomeUnknownError as error:
                 last, in_doubt = error, True
-                if not error.readable_is_durable:
-                    self._wait(attempt)
-                    continue
+                readable_is_durable = readable_is_durable and error.readable_is_durable
             except AlreadyExistsError as error:
                 # This is in doubt too: S3's 409 says it of an object that is not there, a hidden retry of our own.
                 last, in_doubt = error, True
+                # A store whose syncs can fail syncs again before it says that something exists.
+                readable_is_durable = True
             except StorageUnavailableError as error:
                 last = error
             except StorageError as error:
                 raise (self._unknown(path, error) if in_doubt else error) from error.__cause__
+            if not readable_is_durable:
+                self._wait(attempt)
+                continue
             try:
                 found = self._read_back(path)
             except StorageError as error:
