@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from typing import TYPE_CHECKING
 
 import pytest
@@ -13,6 +14,8 @@ from tests.support.stores import IN_PROCESS, STORES, StoreRoot
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
+
+    from _pytest.terminal import TerminalReporter
 
 settings.register_profile("dev", max_examples=100, deadline=None)
 settings.register_profile(
@@ -41,3 +44,14 @@ def store_root(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPath
     directory: Path = tmp_path_factory.mktemp(request.param)
     with STORES[request.param](directory) as root:
         yield root
+
+
+def pytest_terminal_summary(terminalreporter: TerminalReporter) -> None:
+    """Print what the long suites counted, summed over workers: a figure that nobody sees proves nothing."""
+    totals: Counter[str] = Counter()
+    for report in terminalreporter.stats.get("passed", []):
+        for name, value in report.user_properties:
+            if isinstance(value, int):
+                totals[name] += value
+    for name, total in totals.items():
+        terminalreporter.write_line(f"{name}: {total:,}")

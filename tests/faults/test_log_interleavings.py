@@ -175,7 +175,7 @@ class Variant:
 VARIANTS = {
     "cold": Variant(list(PAIRS), 4_000, S3Model),
     "warm": Variant([name for name, pair in PAIRS.items() if not pair.empty], 500, PosixModel, warm=True),
-    "uncached": Variant(["append, append", "describe, append", "append, widen"], 2_000, HdfsModel, settings=UNCACHED),
+    "uncached": Variant(["append, append", "describe, append", "append, widen"], 1_500, HdfsModel, settings=UNCACHED),
 }
 
 

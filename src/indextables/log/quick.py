@@ -28,7 +28,7 @@ KINDS: tuple[type[Row], ...] = (Add, Remove, Skip)
 _HEADS = np.frombuffer(b"".join((b'{"%b":{' % kind.key.encode())[:8] for kind in KINDS), dtype=np.uint64)
 _SHORTEST_LINE = len(b'{"add":{}}')
 _SPARE_CELLS = 1 << 22
-_READ_OPTIONS = pj.ReadOptions(use_threads=True, block_size=4 << 20)
+_BLOCK_BYTES = 4 << 20
 
 
 class Run(NamedTuple):
@@ -100,7 +100,9 @@ def _parse(buffer: bytes | memoryview, kinds: list[type[Row]], keys: ActionKeys)
     # Fields are never inferred: inference turns texts into timestamps, and deep nesting into a crash.
     options = pj.ParseOptions(explicit_schema=schema, unexpected_field_behavior="error")
     try:
-        table = pj.read_json(pa.BufferReader(buffer), read_options=_READ_OPTIONS, parse_options=options)
+        # A batch is read in the thread that asks, for others read other batches; a file alone may be worth threads of its own.
+        read_options = pj.ReadOptions(use_threads=len(buffer) > 2 * _BLOCK_BYTES, block_size=_BLOCK_BYTES)
+        table = pj.read_json(pa.BufferReader(buffer), read_options=read_options, parse_options=options)
         if int(np.frombuffer(buffer, dtype=np.uint8).max()) > 0x7F:
             table.validate(full=True)
     except pa.ArrowInvalid:

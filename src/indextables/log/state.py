@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from indextables.log.commit_info import CommitInfo
 
 _MOST_CHUNKS: Final = 64
-_MANY_ROWS: Final = 100_000
+_MANY_ROWS: Final = 500_000
 _ORDINAL_BITS: Final = 24  # a commit is at most 256 MiB, and an action at least 20 bytes
 
 
