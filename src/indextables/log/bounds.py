@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from indextables.config import TRUNCATION_SUFFIX
-from indextables.log.values import parse_values
+from indextables.values import parse_values
 
 _FOREIGN_STRING_UNITS: Final = 32
 _ASTRAL: Final = r"[\x{10000}-\x{10FFFF}]"

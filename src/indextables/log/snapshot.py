@@ -17,8 +17,8 @@ from indextables.log.bounds import trusted_bounds
 from indextables.log.commit_info import COMMIT_TAG, WRITER_TAG
 from indextables.log.protocol import LEGACY
 from indextables.log.schema import parse_schema
-from indextables.log.values import parse_values
 from indextables.storage.paths import HIVE_DEFAULT_PARTITION, unescape_partition_value
+from indextables.values import parse_values
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

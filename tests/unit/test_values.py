@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from indextables.log.values import format_value, parse_values
+from indextables.values import format_value, parse_values
 
 UTC_MICROS = pa.timestamp("us", "UTC")
 PLUS_TWO = dt.timezone(dt.timedelta(hours=2))
