@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 import pyarrow as pa
 
+from indextables.config import Settings
 from indextables.log.actions import Add, MetaData
 from indextables.log.codec import encode
 from indextables.log.commit_info import COMMIT_TAG
@@ -22,7 +23,6 @@ from indextables.testing.virtual import virtual_runtime
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from indextables.config import Settings
     from indextables.log.actions import Action
     from indextables.runtime import Runtime
     from indextables.testing.faults import Op
@@ -69,10 +69,12 @@ class Place:
     Attributes:
         model: The store.
         runtime: The clock and the chance that every process here shares, so that time passes for all of them at once.
+        checkpoints: Whether logs write checkpoints by themselves, and start from them; off, the commits alone count.
     """
 
     model: Model = field(default_factory=S3Model)
     runtime: Runtime = field(default_factory=lambda: virtual_runtime(0))
+    checkpoints: bool = False
 
     def open(
         self,
@@ -90,6 +92,9 @@ class Place:
             before: Called with the name and the path of each of its calls, before it happens.
             attempts: How often a call is tried.
         """
+        settings = settings or Settings()
+        if not self.checkpoints:
+            settings = replace(settings, checkpoint=replace(settings.checkpoint, enabled=False))
         store = WatchedStore(self.model, plan, before)
         retrying = RetryingStore(store, policy=RetryPolicy(attempts=attempts), runtime=self.runtime)
         return Opened(TransactionLog(retrying, settings=settings, runtime=self.runtime), store)

@@ -17,7 +17,9 @@ from indextables.log.actions import Add
 from indextables.log.columns import columns_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
+
+    from indextables.log.columns import Row
 
 _BATCH_ROWS = 4096
 _BATCH_BYTES = 64 << 20
@@ -36,22 +38,31 @@ def encode_adds(table: pa.Table) -> bytes:
     Args:
         table: Adds with the columns that `decode_commits` gives; `version` and `ordinal` are not needed, and neither is `extra`.
     """
-    if not table.num_rows:
-        return b""
+    return b"".join(_encode(table, Add, '{"add":{', "}}\n"))
+
+
+def encode_objects(table: pa.Table, kind: type[Row]) -> Iterator[bytes]:
+    """Yield the objects of actions, without the name of the action around them, a comma and a newline behind each."""
+    return _encode(table, kind, "{", "},\n")
+
+
+def _encode(table: pa.Table, kind: type[Row], before: str, behind: str) -> Iterator[bytes]:
     # Long texts make for fewer rows a batch: a column of a batch cannot hold more than two gigabytes.
     rows = max(1, min(_BATCH_ROWS, table.num_rows * _BATCH_BYTES // max(table.nbytes, 1)))
-    return b"".join(_encode_batch(batch) for batch in table.to_batches(max_chunksize=rows))
+    for batch in table.to_batches(max_chunksize=rows):
+        if len(batch):
+            yield _encode_batch(batch, kind, before, behind)
 
 
-def _encode_batch(batch: pa.RecordBatch) -> bytes:
+def _encode_batch(batch: pa.RecordBatch, kind: type[Row], before: str, behind: str) -> bytes:
     members = [
         _labelled(column.wire, _as_json(batch[column.name], keep_nulls=column.name == "partition_values"))
-        for column in columns_of(Add)
+        for column in columns_of(kind)
         if batch[column.name].null_count < len(batch)
     ]
     if "extra" in batch.schema.names and batch["extra"].null_count < len(batch):
         members.append(_join(",", pc.utf8_slice_codeunits(batch["extra"], 1, -1)))
-    lines = _join('{"add":{', _members(members), "}}\n")
+    lines = _join(before, _members(members), behind)
     _, offsets, data = lines.buffers()
     ends = np.frombuffer(offsets, dtype=np.int32)
     text: bytes = data[ends[lines.offset] : ends[lines.offset + len(lines)]].to_pybytes()

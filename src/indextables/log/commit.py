@@ -26,6 +26,7 @@ from indextables.log.actions import Remove, Skip
 from indextables.log.codec import encode
 from indextables.log.commit_info import CommitInfo, find_info, stamp
 from indextables.log.conflicts import Kind, find_conflict, kinds_of
+from indextables.log.floor import read_floor
 from indextables.log.layout import commit_path
 from indextables.log.lines import format_lines
 from indextables.log.protocol import check_writable
@@ -94,6 +95,18 @@ def kinds_for(actions: Sequence[Action], operation: str) -> frozenset[Kind]:
     return frozenset(kinds)
 
 
+class _Clock:
+    """How long something has taken; a clock that stands still while the machine sleeps is not enough."""
+
+    def __init__(self, runtime: Runtime) -> None:
+        self._runtime = runtime
+        self._monotonic = runtime.monotonic()
+        self._wall = runtime.now_ms()
+
+    def elapsed_ms(self) -> float:
+        return max((self._runtime.monotonic() - self._monotonic) * 1000, self._runtime.now_ms() - self._wall)
+
+
 class Committer:
     """Writes commits to one log."""
 
@@ -122,6 +135,7 @@ class Committer:
             attempts=retry.max_attempts, base_delay_s=retry.base_delay_ms / 1000, max_delay_s=retry.max_delay_ms / 1000
         )
         lost: int | None = None
+        begun = _Clock(self._runtime)
         for attempt in range(policy.attempts):
             try:
                 tip = tip if lost is None else self._refreshed(tip)
@@ -143,6 +157,7 @@ class Committer:
                     version=tip.version, commit_id=intent.id, timestamp=tip.timestamp, written=False
                 ), tip
             if (won := self._try(intent, tip, attempt=attempt + 1, read_version=read_version)) is not None:
+                self._check_floor(won[0].version, begun)
                 return won
             lost = tip.version + 1
             self._runtime.sleep(policy.delay(attempt, self._runtime))
@@ -179,6 +194,18 @@ class Committer:
         _LOG.info("Committed version %d of %s (%s)", version, url, intent.operation)
         result = CommitResult(version=version, commit_id=intent.id, timestamp=info.timestamp, attempts=attempt)
         return result, identified(self._reader, tip.advanced(version, actions, timestamp=info.timestamp))
+
+    def _check_floor(self, version: int, begun: _Clock) -> None:
+        """Make sure that the version was free because nobody had it, not because cleanup took it away while we slept."""
+        if begun.elapsed_ms() < self._settings.retention.log_ms / 2 or read_floor(self._reader.store) <= version:
+            return
+        self._reader.store.delete(commit_path(version))  # below the floor nobody reads it
+        raise ConcurrentWriteError(
+            self._reader.store.url,
+            version=version,
+            operation="cleanup",
+            cause="this commit took so long that its version was taken by others and cleaned up since",
+        )
 
     def _refreshed(self, tip: Tip) -> Tip:
         newest = find_tip(self._reader, known=tip)
@@ -249,8 +276,12 @@ def resolve(reader: CommitReader, unknown: CommitUnknownError) -> int | None:
     try:
         actions = reader.actions([unknown.version])[0][1]
     except NotFoundError:
+        cleaned = unknown.version < read_floor(reader.store)
         raise CommitUnknownError(
-            unknown.path, version=unknown.version, commit_id=unknown.commit_id, detail="its version is still free"
+            unknown.path,
+            version=unknown.version,
+            commit_id=unknown.commit_id,
+            detail="its version was cleaned up since" if cleaned else "its version is still free",
         ) from unknown
     info = find_info(actions, unknown.version)
     if info is None or info.id != unknown.commit_id:

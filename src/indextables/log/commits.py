@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 from indextables.errors import LogCorruptionError
 from indextables.log.bulk_decode import decode_commits
+from indextables.log.checkpoint.finder import CheckpointFinder
 from indextables.log.codec import decode
 from indextables.log.columns import ActionKeys
 from indextables.log.layout import commit_path
@@ -30,6 +31,7 @@ class CommitReader:
 
     def __init__(self, store: Store, settings: Settings, cache: Level[bytes] | None = None) -> None:
         self.store = store
+        self.checkpoints = CheckpointFinder(store, settings)
         self._settings = settings
         self._cache = cache
         self._keys = ActionKeys()
@@ -39,6 +41,7 @@ class CommitReader:
         """Forget what was read: the log in this place is another one now."""
         self._generation += 1
         self._keys = ActionKeys()
+        self.checkpoints.forget()
 
     def actions(self, versions: Sequence[int]) -> list[tuple[int, list[Action]]]:
         """Return the actions of some versions, in the order given."""

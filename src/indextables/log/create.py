@@ -4,13 +4,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from indextables.errors import AlreadyExistsError, CommitUnknownError, OutcomeUnknownError, TableExistsError
+from indextables.errors import (
+    AlreadyExistsError,
+    CommitUnknownError,
+    LogCorruptionError,
+    OutcomeUnknownError,
+    TableExistsError,
+)
 from indextables.log.actions import Format, MetaData
 from indextables.log.commit import encode_commit
 from indextables.log.commit_info import CommitInfo, stamp
-from indextables.log.layout import LOG_DIRECTORY, commit_path
+from indextables.log.layout import LOG_DIRECTORY, commit_path, commit_version
 from indextables.log.protocol import DEFAULT
 from indextables.log.schema import format_schema, normal_schema, parse_schema, validate_schema
+from indextables.log.versions import list_versions
 from indextables.storage.probe import probe_conditional_put
 
 if TYPE_CHECKING:
@@ -65,7 +72,7 @@ def create(store: Store, metadata: MetaData, *, settings: Settings, runtime: Run
     if store.exists(path):
         return False
     for meta in store.list_from(LOG_DIRECTORY):
-        if meta.path == path:
+        if meta.path == path or (commit_version(meta.path) is not None and _is_kept(store)):
             return False
         if not meta.path.startswith(f"{LOG_DIRECTORY}/."):
             raise TableExistsError(
@@ -83,6 +90,14 @@ def create(store: Store, metadata: MetaData, *, settings: Settings, runtime: Run
     except OutcomeUnknownError as error:
         raise CommitUnknownError(store.url, version=0, commit_id=info.id, detail=error.detail) from error
     return True
+
+
+def _is_kept(store: Store) -> bool:
+    """Tell whether the log is whole although version 0 is gone, because it was cleaned up."""
+    try:
+        return bool(list_versions(store))
+    except LogCorruptionError:
+        return False
 
 
 def same_table(one: MetaData, other: MetaData) -> bool:

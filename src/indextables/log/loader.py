@@ -1,11 +1,13 @@
 """From a store to a snapshot, by the shortest way: what is known is asked for again only in so far as it may have changed.
 
 A warm read costs two small questions: is the newest version that we know still the same file, and is there a next one. The
-first is there because a table can be dropped and made anew in the same place, and old rows must not outlive it.
+first is there because a table can be dropped and made anew in the same place, and old rows must not outlive it. A cold one
+starts from the newest checkpoint that can be used, and from version 0 where there is none.
 """
 
 from __future__ import annotations
 
+import logging
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from indextables.errors import LogCorruptionError, NotFoundError, VersionNotFoundError
@@ -21,15 +23,17 @@ from indextables.log.versions import list_versions
 from indextables.runtime import ForkSafeLock
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from indextables.config import Settings
     from indextables.log.actions import Action, MetaData, Protocol
+    from indextables.log.checkpoint.finder import Loaded
     from indextables.log.state import LogState
     from indextables.log.tip import Tip
     from indextables.runtime import Runtime
     from indextables.storage.base import Store
 
+_LOG = logging.getLogger(__name__)
 _T = TypeVar("_T")
 _SMALL = 1024  # what a protocol, a metadata or a list of versions counts for; none of them decides about memory
 
@@ -69,14 +73,22 @@ class Loader:
             ProtocolError: The table needs a newer reader.
         """
         known = self._tip if self._caching else None
-        tip = find_tip(self.reader, known=known)
+        try:
+            tip = find_tip(self.reader, known=known)
+        except (LogCorruptionError, NotFoundError):
+            if known is None:
+                raise
+            tip, known = self._found_anew(), None  # it may be cleanup that went past what is known
         # Asked last: what was read before belongs to the table that is known only if its file is still the same now.
         if known is not None and still_there(self.reader, known) is None:
-            self.forget()
-            tip = find_tip(self.reader)
+            tip = self._found_anew()
         check_readable(tip.protocol, table=self._store.url)
         self.know(tip)
         return tip
+
+    def _found_anew(self) -> Tip:
+        self.forget()
+        return find_tip(self.reader)
 
     def know(self, tip: Tip) -> None:
         """Take note of a version that was seen in the store."""
@@ -102,6 +114,10 @@ class Loader:
         for level in (self._commits, self._snapshots, self._lists):
             level.clear()
 
+    def forget_lists(self) -> None:
+        """Forget which versions there are."""
+        self._lists.clear()
+
     def forget_protocol(self) -> None:
         """Forget the protocol."""
         self._tip = None
@@ -122,7 +138,7 @@ class Loader:
         tip = self.tip()
         wanted = tip.version if version is None else version
         if not 0 <= wanted <= tip.version:
-            raise VersionNotFoundError(self._store.url, version=wanted, available=f"0 to {tip.version}")
+            raise self.no_version(wanted)
         try:
             snapshot = self._remembered(self._snapshots, tip, wanted, lambda: self._load(tip, wanted))
         except _MadeAnewError:
@@ -152,13 +168,30 @@ class Loader:
         """Return the actions of one commit."""
         tip = self.tip()
         if not 0 <= version <= tip.version:
-            raise VersionNotFoundError(self._store.url, version=version, available=f"0 to {tip.version}")
+            raise self.no_version(version)
         try:
             return self.reader.actions([version])[0][1]
         except NotFoundError as error:
-            raise LogCorruptionError(
-                f"{self._store.url}/{error.path}", "it is missing, though later versions are there", versions=[version]
-            ) from error
+            raise self._missing(error, version) from error
+
+    def no_version(self, version: int) -> VersionNotFoundError:
+        """Return the error for a version that the table never had, or no longer has."""
+        kept = self.versions()
+        return VersionNotFoundError(self._store.url, version=version, available=f"{kept[0]} to {kept[-1]}")
+
+    def _missing(self, error: NotFoundError, wanted: int) -> LogCorruptionError | VersionNotFoundError:
+        """Return what it means that a commit is not there: it was cleaned up, or it is lost."""
+        version = commit_version(error.path)
+        try:
+            if wanted < list_versions(self._store)[0]:
+                return self.no_version(wanted)
+        except LogCorruptionError:
+            _LOG.debug("%s has gaps", self._store.url)
+        return LogCorruptionError(
+            f"{self._store.url}/{error.path}",
+            "it is missing, though later versions are there",
+            versions=[] if version is None else [version],
+        )
 
     def stats(self) -> CacheStats:
         """Return how the caches did."""
@@ -190,34 +223,68 @@ class Loader:
         return value
 
     def _load(self, tip: Tip, version: int) -> Snapshot:
+        problem: NotFoundError | LogCorruptionError | None = None
+        for base in self._bases(tip, version):
+            first = base.version + 1 if base else 0
+            try:
+                columns = self.reader.columns(range(first, version + 1))
+            except (NotFoundError, LogCorruptionError) as error:
+                problem = problem or error
+                continue
+            if still_there(self.reader, tip) is None:
+                self.forget()
+                raise _MadeAnewError
+            if base is not None and first > version:
+                return Snapshot(self._store.url, base)
+            return Snapshot(self._store.url, apply_commits(base, columns, first=first, last=version))
+        if isinstance(problem, NotFoundError):
+            raise self._missing(problem, version) from problem
+        assert problem is not None  # noqa: S101 - the last base is always tried
+        raise problem
+
+    def _bases(self, tip: Tip, version: int) -> Iterator[LogState | None]:
+        """Yield what to start from, the best first: the newest snapshot, a checkpoint, nothing, a checkpoint of others."""
         newest = self._newest
-        base = newest.state if newest is not None else None
-        if base is not None and (
-            base.version > version or base.metadata is None or base.metadata.id != tip.metadata.id
-        ):
-            base = None
-        first = base.version + 1 if base else 0
-        if base is not None and first > version:
-            return Snapshot(self._store.url, base)
-        versions = list(range(first, version + 1))
-        try:
-            columns = self.reader.columns(versions)
-        except NotFoundError as error:
-            raise LogCorruptionError(
-                f"{self._store.url}/{error.path}",
-                "it is missing, though later versions are there",
-                versions=[version for version in [commit_version(error.path)] if version is not None],
-            ) from error
-        if still_there(self.reader, tip) is None:
-            self.forget()
-            raise _MadeAnewError
-        return Snapshot(self._store.url, apply_commits(base, columns, first=first, last=version))
+        if newest is not None and newest.version <= version and _belongs(newest.state, tip):
+            yield newest.state
+        if self._settings.checkpoint.enabled and (loaded := self.checkpoint(tip, version)) is not None:
+            yield loaded.state
+        yield None
+        if not self._settings.checkpoint.enabled and (loaded := self.checkpoint(tip, version)) is not None:
+            yield loaded.state  # not wanted, but the commits before it are gone
+        foreign = self.reader.checkpoints.newest(version, ours=False)
+        if foreign is not None and _belongs(foreign.state, tip):
+            _LOG.warning(
+                "%s: early commits are gone, and the checkpoint of version %d, which was written by other software, may be incomplete",
+                *(self._store.url, foreign.state.version),
+            )
+            yield foreign.state
+
+    def checkpoint(self, tip: Tip, version: int) -> Loaded | None:
+        """Return the newest checkpoint of this table up to a version."""
+        started = self._runtime.monotonic()
+        loaded = self.reader.checkpoints.newest(version)
+        if loaded is None or not _belongs(loaded.state, tip):
+            return None
+        milliseconds = (self._runtime.monotonic() - started) * 1000
+        _LOG.debug("Table state loaded from checkpoint %d in %.0f ms", loaded.state.version, milliseconds)
+        return loaded
 
     def _plain(self, version: int | None) -> Snapshot:
-        state: LogState = replay_plainly(self._store, version)
-        snapshot = Snapshot(self._store.url, state)
+        versions = list_versions(self._store)
+        if versions and versions[0] > 0:  # early commits are gone, so there is no way around a checkpoint
+            tip = self.tip()
+            wanted = tip.version if version is None else version
+            if not versions[0] <= wanted <= tip.version:
+                raise self.no_version(wanted)
+            return self._load(tip, wanted)
+        snapshot = Snapshot(self._store.url, replay_plainly(self._store, version))
         check_readable(snapshot.protocol, table=self._store.url)
         return snapshot
+
+
+def _belongs(state: LogState, tip: Tip) -> bool:
+    return state.metadata is not None and state.metadata.id == tip.metadata.id
 
 
 def _size(value: object) -> int:

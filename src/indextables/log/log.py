@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from indextables.errors import ConfigError, TableExistsError, TableNotFoundError, VersionNotFoundError
+from indextables.errors import ConfigError, TableExistsError, TableNotFoundError
 from indextables.log import skips as cooldown
 from indextables.log.actions import Add, Protocol, Skip
 from indextables.log.commit import CommitResult, Committer, Intent, kinds_for, resolve
@@ -17,6 +17,7 @@ from indextables.log.create import create, new_metadata, same_table
 from indextables.log.evolution import changed
 from indextables.log.protocol import check_upgrade, check_writable
 from indextables.log.removal import removes_of, rows_of
+from indextables.log.upkeep import Upkeep
 from indextables.log.validate import check_actions
 from indextables.log.view import LogView
 from indextables.runtime import SYSTEM, Runtime
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
     from indextables.config import Settings
     from indextables.errors import CommitUnknownError
     from indextables.log.actions import Action
+    from indextables.log.checkpoint.writer import CheckpointResult
+    from indextables.log.cleanup import CleanupResult
     from indextables.log.snapshot import Snapshot
     from indextables.log.state import Batch
     from indextables.storage.base import Store
@@ -43,7 +46,8 @@ class TransactionLog(LogView):
     def __init__(self, store: Store, *, settings: Settings | None = None, runtime: Runtime = SYSTEM) -> None:
         super().__init__(store, settings=settings, runtime=runtime)
         self._committer = Committer(self._loader.reader, self._settings, runtime)
-        self._after_commit: list[Callable[[int], None]] = []
+        self._upkeep = Upkeep(store, self._loader, self._settings, runtime)
+        self._after_commit: list[Callable[[int], None]] = [self._upkeep.after_commit]
 
     def initialize(
         self,
@@ -226,7 +230,7 @@ class TransactionLog(LogView):
             self._loader.reader.keep(done.version)
             return CommitResult(version=done.version, commit_id=done.commit_id, timestamp=done.timestamp, written=False)
         if read_version is not None and not 0 <= read_version <= tip.version:
-            raise VersionNotFoundError(self.url, version=read_version, available=f"0 to {tip.version}")
+            raise self._loader.no_version(read_version)
         made_for_newest = read_version is None or read_version >= tip.metadata_version
         basis = tip.metadata if made_for_newest else self.snapshot(read_version).metadata
         if not actions:
@@ -267,6 +271,24 @@ class TransactionLog(LogView):
             CommitUnknownError: It is still open.
         """
         return resolve(self._loader.reader, unknown)
+
+    def checkpoint(self, version: int | None = None) -> CheckpointResult:
+        """Write the checkpoint of a version, the newest one by default, read it back, and let readers know.
+
+        Raises:
+            CheckpointWriteError: It could not be written; the table is as before.
+            CheckpointValidationError: It did not read back as it was written; the previous one stays in force.
+        """
+        return self._upkeep.checkpoint(version)
+
+    def cleanup(self, *, dry_run: bool = False, progress: Callable[[int, int], None] | None = None) -> CleanupResult:
+        """Delete commits and checkpoints that are older than they are kept.
+
+        Args:
+            dry_run: Only tell what would go.
+            progress: Called with how many files are deleted, and of how many.
+        """
+        return self._upkeep.cleanup(dry_run=dry_run, progress=progress)
 
     def after_commit(self, work: Callable[[int], None]) -> None:
         """Have work done after each commit of this log, with its version. It cannot fail the commit."""

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from indextables.log.actions import Action
+    from indextables.log.checkpoint.finder import Head
     from indextables.log.commit_info import CommitInfo
     from indextables.log.commits import CommitReader
     from indextables.storage.base import ObjectMeta
@@ -69,7 +70,8 @@ def find_tip(reader: CommitReader, *, known: Tip | None = None) -> Tip:
         TableNotFoundError: There is no log, or it does not say what the table is.
     """
     if known is None:
-        version = latest_version(reader.store)
+        hint = reader.checkpoints.hint()
+        version = latest_version(reader.store, hint=hint.version if hint else -1)
         # Before the reads: should the table be made anew in between, the next look notices.
         identity = _identity(reader, version)
         return replace(_search(reader, version), identity=identity)
@@ -132,7 +134,15 @@ def _search(reader: CommitReader, version: int) -> Tip:
     following, batch = version, 1
     while following >= 0 and not found.complete:
         versions = range(max(0, following - batch + 1), following + 1)
-        for number, actions in reversed(reader.actions(versions)):
+        try:
+            commits = reader.actions(versions)
+        except NotFoundError:
+            if batch > 1:  # some of them are there, and may say more than the checkpoint
+                batch = 1
+                continue
+            found.take_head(reader.checkpoints.head(version))
+            break
+        for number, actions in reversed(commits):
             newest = newest or actions
             found.take(number, actions)
             if info := find_info(actions, number):
@@ -171,12 +181,29 @@ class _Found:
             elif isinstance(action, Protocol) and self.protocol is None:
                 self.protocol = (version, action)
 
+    def take_head(self, head: Head | None) -> None:
+        """Take what a checkpoint says, where no commit has said it."""
+        if head is None:
+            return
+        if self.metadata is None and head.metadata is not None:
+            self.metadata = (head.metadata_version, head.metadata)
+        if self.protocol is None and head.protocol is not None:
+            self.protocol = (head.protocol_version, head.protocol)
+        self.no_protocol = self.protocol is None
+
 
 def _follow(reader: CommitReader, info: CommitInfo, found: _Found) -> None:
     """Look where a commit points. A pointer that leads nowhere is passed over, and the search goes on."""
     pointers = {version for version in (info.metadata, info.protocol) if version is not None}
     if found.complete or any(version >= info.version or version < -1 for version in pointers):
         return
-    for version, actions in reversed(reader.actions(sorted(version for version in pointers if version >= 0))):
+    try:
+        commits = reader.actions(sorted(version for version in pointers if version >= 0))
+    except NotFoundError:
+        head = reader.checkpoints.head(info.version)
+        if head is not None and {head.metadata_version, head.protocol_version} == pointers:
+            found.take_head(head)
+        return
+    for version, actions in reversed(commits):
         found.take(version, actions)
     found.no_protocol = info.protocol == -1

@@ -1,7 +1,8 @@
 """Finding out which versions a log has. A listing is a hint; what decides is whether the next file exists.
 
 Listings may be stale, cut short or doubled. So after the greatest listed version the next one is asked for by name until it is
-absent, and a version that a listing misses in the middle is asked for by name before anybody calls it lost.
+absent, and a version that a listing misses in the middle is asked for by name before anybody calls it lost. Early versions may
+be gone for good reason: cleanup says so, or a checkpoint stands where the rest begins.
 """
 
 from __future__ import annotations
@@ -9,7 +10,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from indextables.errors import LogCorruptionError, TableNotFoundError
-from indextables.log.layout import LOG_DIRECTORY, MAX_VERSION, commit_path, commit_version
+from indextables.log.floor import read_floor
+from indextables.log.layout import (
+    LOG_DIRECTORY,
+    MAX_VERSION,
+    commit_path,
+    commit_version,
+    json_checkpoint_version,
+    manifest_version,
+)
 
 if TYPE_CHECKING:
     from indextables.storage.base import Store
@@ -20,21 +29,31 @@ _AFTER_COMMITS: Final = (
 )
 
 
-def latest_version(store: Store, *, known: int = -1) -> int:
-    """Return the newest version, starting from one that is known to exist (-1 for none).
+def latest_version(store: Store, *, hint: int = -1) -> int:
+    """Return the newest version.
+
+    Args:
+        store: Where the table is.
+        hint: A version that may exist, to start from; -1 for none.
 
     Raises:
         TableNotFoundError: The log holds no commit.
     """
-    versions = list_versions(store, after=known)
-    latest = versions[-1] if versions else known
-    if latest < 0:
+    if hint > 0:
+        try:
+            tail = list_versions(store, after=hint - 1)
+        except LogCorruptionError:
+            tail = []
+        if tail:
+            return tail[-1]
+    versions = list_versions(store)
+    if not versions:
         raise TableNotFoundError(store.url)
-    return latest
+    return versions[-1]
 
 
 def list_versions(store: Store, *, after: int = -1) -> list[int]:
-    """Return every version greater than `after`, without gaps, in order.
+    """Return every version greater than `after` that is kept, without gaps, in order.
 
     Raises:
         LogCorruptionError: Versions are missing; it names them.
@@ -54,7 +73,10 @@ def list_versions(store: Store, *, after: int = -1) -> list[int]:
 
 
 def _without_gaps(store: Store, found: set[int], after: int) -> list[int]:
-    first, last = after + 1, max(found)
+    last = max(found)
+    if last - after == len(found):
+        return list(range(after + 1, last + 1))
+    first = after + 1 if after >= 0 else _first_kept(store, found)
     if last - first + 1 > len(found) + 1_000_000:
         raise _gap(
             store, sorted(found)[:_MOST_NAMED], f"it jumps to version {last}, so versions in between are missing"
@@ -68,6 +90,26 @@ def _without_gaps(store: Store, found: set[int], after: int) -> list[int]:
         names = f"version {shown} is" if len(lost) == 1 else f"versions {shown} are"
         raise _gap(store, lost, f"{names} missing below version {last}")
     return list(range(first, last + 1))
+
+
+def _first_kept(store: Store, found: set[int]) -> int:
+    """Return the version that a log with missing ones begins at: its floor, or where a checkpoint covers what is missing."""
+    floor = read_floor(store)
+    start = max(found)
+    while start - 1 in found:
+        start -= 1
+    if start <= floor:
+        return floor
+    return start if any(version >= start - 1 for version in checkpoint_versions(store)) else floor
+
+
+def checkpoint_versions(store: Store) -> set[int]:
+    """Return the versions that seem to have a checkpoint."""
+    found = (
+        json_checkpoint_version(meta.path) if (version := manifest_version(meta.path)) is None else version
+        for meta in store.list_from(LOG_DIRECTORY)
+    )
+    return {version for version in found if version is not None}
 
 
 def _gap(store: Store, versions: list[int], reason: str) -> LogCorruptionError:

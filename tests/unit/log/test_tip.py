@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from indextables.config import Settings
+from indextables.config import Checkpoint, Settings
 from indextables.errors import TableNotFoundError
 from indextables.log.actions import MetaData, Protocol, Remove, Skip
 from indextables.log.commit_info import COMMIT_TAG
@@ -21,7 +21,7 @@ PROTOCOL = {"protocol": {"minReaderVersion": 2, "minWriterVersion": 2}}
 
 def reader_of(place: Place) -> tuple[CommitReader, FaultStore]:
     store = FaultStore(place.model)
-    return CommitReader(store, Settings()), store
+    return CommitReader(store, Settings(checkpoint=Checkpoint(enabled=False))), store
 
 
 def reads(store: FaultStore) -> list[str]:

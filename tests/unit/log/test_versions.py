@@ -115,8 +115,10 @@ class TestGaps:
 class TestLatest:
     def test_is_the_greatest_version(self) -> None:
         assert latest_version(log_of(0, 1, 2)) == 2
-        assert latest_version(log_of(0, 1, 2), known=1) == 2
-        assert latest_version(log_of(0, 1, 2), known=2) == 2
+
+    @pytest.mark.parametrize("hint", [1, 2, 3, 2**63 - 1])
+    def test_is_the_same_whatever_the_hint(self, hint: int) -> None:
+        assert latest_version(log_of(0, 1, 2), hint=hint) == 2
 
     def test_of_no_log_is_an_error(self) -> None:
         with pytest.raises(TableNotFoundError, match="There is no table at s3 model: it holds no _transaction_log"):

@@ -1,0 +1,135 @@
+"""Parts of a checkpoint as Parquet: written a row group at a time, checked by their checksum before they are parsed.
+
+The columns are those of the action, under the names of the log; a column that holds nothing is left out. Statistics and
+partition values are structs with a text child a column, as in memory, so that loading a part is reading its columns.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from indextables.errors import CheckpointCorruptionError
+from indextables.log.checkpoint.manifest import digest
+from indextables.log.columns import ActionKeys, Row, columns_of, schema_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from indextables.log.checkpoint.manifest import Part
+
+ROW_GROUP: Final = 50_000
+"""How many rows are in memory at once, in Arrow's form, while a part is written."""
+
+_DICTIONARY_BYTES: Final = 128 << 10
+_NO_KEYS: Final = pa.struct([("_", pa.bool_())])
+"""How a map without any key is stored, because Parquet has no struct without children; keys of maps have texts, not this."""
+
+
+def stored_schema(table: pa.Table) -> pa.Schema:
+    """Return the columns of a table that have anything to store."""
+    return pa.schema([field for field in table.schema if table[field.name].null_count < table.num_rows])
+
+
+def encode_part(batches: Iterable[pa.Table], kind: type[Row], schema: pa.Schema, *, codec: str) -> pa.Buffer:
+    """Return the bytes of a Parquet file with these rows, which come a batch at a time.
+
+    Args:
+        batches: The rows, with at least the columns of `schema`.
+        kind: What they are.
+        schema: The columns to store.
+        codec: How to compress them.
+    """
+    wire = {column.name: column.wire for column in columns_of(kind)}
+    target = pa.schema(
+        [
+            field.with_name(wire.get(field.name, field.name)).with_type(
+                _NO_KEYS if _keyless(field.type) else field.type
+            )
+            for field in schema
+        ]
+    )
+    sink = pa.BufferOutputStream()
+    # Not as a context manager: that would close the file on an error, too, and leave a short one that looks whole.
+    writer = pq.ParquetWriter(
+        sink, target, compression=codec, write_statistics=False, dictionary_pagesize_limit=_DICTIONARY_BYTES
+    )
+    for batch in batches:
+        columns = [_with_child(batch[field.name]) if _keyless(field.type) else batch[field.name] for field in schema]
+        writer.write_table(pa.Table.from_arrays(columns, schema=target), row_group_size=ROW_GROUP)
+    writer.close()
+    return sink.getvalue()
+
+
+def decode_part(data: bytes, part: Part, kind: type[Row], *, version: int) -> pa.Table:
+    """Return the rows of a part, with every column that an action of this kind has.
+
+    Raises:
+        CheckpointCorruptionError: The bytes are not those that were written, or not such a Parquet file.
+    """
+    check_part(data, part, version=version)
+    try:
+        return _complete(pq.read_table(pa.BufferReader(data)), kind)
+    except (pa.ArrowException, OSError, KeyError) as error:
+        raise CheckpointCorruptionError(version, path=part.path, reason="it is not such a Parquet file") from error
+
+
+def check_part(data: bytes, part: Part, *, version: int) -> None:
+    """Check that the bytes of a part are those that were written, without reading its rows.
+
+    Raises:
+        CheckpointCorruptionError: They are not.
+    """
+    if len(data) != part.bytes or digest(data) != part.sha256:
+        raise CheckpointCorruptionError(version, path=part.path, reason="its bytes do not match the manifest")
+    try:
+        rows = pq.read_metadata(pa.BufferReader(data)).num_rows
+    except (pa.ArrowException, OSError) as error:
+        raise CheckpointCorruptionError(version, path=part.path, reason="it is not a Parquet file") from error
+    if rows != part.rows:
+        raise CheckpointCorruptionError(
+            version, path=part.path, reason=f"it has {rows} rows, and {part.rows} were written"
+        )
+
+
+def no_rows(kind: type[Row]) -> pa.Table:
+    """Return a table of no actions."""
+    return schema_of(kind, ActionKeys()).empty_table()
+
+
+def _complete(table: pa.Table, kind: type[Row]) -> pa.Table:
+    """Return the table with every column of the action, under our names."""
+    wire = {column.name: column.wire for column in columns_of(kind)}
+    columns = {}
+    for field in schema_of(kind, ActionKeys()):
+        name = wire.get(field.name, field.name)
+        if name not in table.schema.names:
+            columns[field.name] = pa.chunked_array([pa.nulls(table.num_rows, field.type)], field.type)
+        elif table.schema.field(name).type == _NO_KEYS:
+            columns[field.name] = _without_child(table[name])
+        else:
+            columns[field.name] = table[name].cast(field.type) if pa.types.is_list(field.type) else table[name]
+    return pa.table(columns)
+
+
+def _keyless(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_struct(kind)) and kind.num_fields == 0
+
+
+def _with_child(column: pa.ChunkedArray) -> pa.Array:
+    child = pa.nulls(len(column), pa.bool_())
+    return pa.StructArray.from_arrays([child], fields=list(_NO_KEYS), mask=pc.is_null(column).combine_chunks())
+
+
+def _without_child(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    empty = pa.struct([])
+    chunks = [pa.Array.from_buffers(empty, len(chunk), [_validity(chunk)]) for chunk in column.chunks]
+    return pa.chunked_array(chunks, empty)
+
+
+def _validity(chunk: pa.Array) -> pa.Buffer | None:
+    # A boolean array stores its values as the same kind of bits, from offset 0.
+    return pc.is_valid(chunk).buffers()[1] if chunk.null_count else None
