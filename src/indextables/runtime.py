@@ -70,3 +70,16 @@ def _renew_locks() -> None:
 
 
 os.register_at_fork(after_in_child=_renew_locks)
+
+
+class Stopwatch:
+    """How long something has taken; a clock that stands still while the machine sleeps is not enough to tell."""
+
+    def __init__(self, runtime: Runtime) -> None:
+        self._runtime = runtime
+        self._monotonic = runtime.monotonic()
+        self._wall = runtime.now_ms()
+
+    def elapsed_ms(self) -> float:
+        """Return the milliseconds since it was made, by the clock that shows more of them."""
+        return max((self._runtime.monotonic() - self._monotonic) * 1000, self._runtime.now_ms() - self._wall)

@@ -94,16 +94,17 @@ class Cleaner:
         if floor > files.oldest:
             floor = oldest_kept(files, now_ms=now, latest=latest, checkpoint=valid.newest(), settings=self._settings)
         gone = files.versions < floor
-        if gone.any() and not dry_run:
+        if gone.any() and dry_run:
+            valid.assume(floor)
+        elif gone.any():
             if not valid.has(floor):
                 checkpoint_at(floor)
                 valid = _Valid(self._finder, sort_files(self._listing(latest)), latest)
                 if not valid.has(floor):
                     raise CheckpointError(floor, reason="it is not there after it was written; nothing was cleaned up")
+            valid.keep(floor)
             raise_floor(self._store, floor)
-        aged = aged_checkpoints(files, now_ms=now, settings=self._settings)
-        kept = {*valid.newest_few(NEWEST_CHECKPOINTS), valid.base(floor)} if aged else set()
-        expired = [meta for version, meta in aged if version not in kept]
+        expired = self._expired(files, valid, floor, now)
         unused = self._unused(files, expired, now)
         doomed = [commit_path(int(version)) for version in files.versions[gone]]
         doomed += [meta.path for meta in [*expired, *unused]]
@@ -139,6 +140,17 @@ class Cleaner:
         else:
             return
         yield from self._store.list_from(LOG_DIRECTORY, tail)
+
+    def _expired(self, files: LogFiles, valid: _Valid, floor: int, now: int) -> list[ObjectMeta]:
+        """Return the checkpoints that are old and that no version which stays needs."""
+        aged = aged_checkpoints(files, now_ms=now, settings=self._settings)
+        if not aged:
+            return []
+        needed = {valid.base(version) for version in (floor, files.tail) if version > 0}
+        if None in needed:
+            return []  # commits are gone and no checkpoint of ours stands for them, so one of other software has to
+        kept = {*valid.newest_few(NEWEST_CHECKPOINTS), *needed}
+        return [meta for version, meta in aged if version not in kept]
 
     def _unused(self, files: LogFiles, expired: Sequence[ObjectMeta], now: int) -> list[ObjectMeta]:
         """Return the parts that no checkpoint which stays consists of."""
@@ -219,11 +231,25 @@ class _Valid:
 
     def has(self, version: int) -> bool:
         """Tell whether a version has one."""
-        return any(place.version == version and self._check(place) for place in self._places)
+        return any(True for _ in self._of(version))
+
+    def keep(self, version: int) -> None:
+        """Make sure that those of a version stay, although whoever wrote them may have died before they were synced."""
+        for place in self._of(version):
+            self._finder.keep(place)
+
+    def assume(self, version: int) -> None:
+        """Go on as if a version had one."""
+        place = Place(version=version, parquet=True)
+        self._places = sorted({*self._places, place}, reverse=True)
+        self._known[place] = True
 
     def base(self, version: int) -> int | None:
         """Return the version of the newest one that a version can be loaded from."""
         return next((place.version for place in self._places if place.version <= version and self._check(place)), None)
+
+    def _of(self, version: int) -> Iterator[Place]:
+        return (place for place in self._places if place.version == version and self._check(place))
 
     def _check(self, place: Place) -> bool:
         if place not in self._known:

@@ -32,6 +32,7 @@ from indextables.log.lines import format_lines
 from indextables.log.protocol import check_writable
 from indextables.log.state import commit_infos
 from indextables.log.tip import find_tip, identified, still_there
+from indextables.runtime import Stopwatch
 from indextables.storage.retry import RetryPolicy
 
 if TYPE_CHECKING:
@@ -95,18 +96,6 @@ def kinds_for(actions: Sequence[Action], operation: str) -> frozenset[Kind]:
     return frozenset(kinds)
 
 
-class _Clock:
-    """How long something has taken; a clock that stands still while the machine sleeps is not enough."""
-
-    def __init__(self, runtime: Runtime) -> None:
-        self._runtime = runtime
-        self._monotonic = runtime.monotonic()
-        self._wall = runtime.now_ms()
-
-    def elapsed_ms(self) -> float:
-        return max((self._runtime.monotonic() - self._monotonic) * 1000, self._runtime.now_ms() - self._wall)
-
-
 class Committer:
     """Writes commits to one log."""
 
@@ -135,7 +124,7 @@ class Committer:
             attempts=retry.max_attempts, base_delay_s=retry.base_delay_ms / 1000, max_delay_s=retry.max_delay_ms / 1000
         )
         lost: int | None = None
-        begun = _Clock(self._runtime)
+        begun = Stopwatch(self._runtime)
         for attempt in range(policy.attempts):
             try:
                 tip = tip if lost is None else self._refreshed(tip)
@@ -195,7 +184,7 @@ class Committer:
         result = CommitResult(version=version, commit_id=intent.id, timestamp=info.timestamp, attempts=attempt)
         return result, identified(self._reader, tip.advanced(version, actions, timestamp=info.timestamp))
 
-    def _check_floor(self, version: int, begun: _Clock) -> None:
+    def _check_floor(self, version: int, begun: Stopwatch) -> None:
         """Make sure that the version was free because nobody had it, not because cleanup took it away while we slept."""
         if begun.elapsed_ms() < self._settings.retention.log_ms / 2 or read_floor(self._reader.store) <= version:
             return

@@ -1,4 +1,4 @@
-"""What was committed, version by version, as a table that people read."""
+"""What was committed, version by version, as a table that people read. It begins where the log does, after cleanup too."""
 
 from __future__ import annotations
 
@@ -8,13 +8,17 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from indextables.errors import NotFoundError
+from indextables.log.floor import read_floor
 from indextables.log.state import commit_infos, commit_times
+from indextables.log.versions import list_versions
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     import numpy.typing as npt
 
+    from indextables.log.columns import ActionColumns
     from indextables.log.commits import CommitReader
 
 SCHEMA = pa.schema(
@@ -40,8 +44,7 @@ def describe_commits(reader: CommitReader, latest: int, *, limit: int | None = N
     """Return a row a commit up to the latest one, newest first, of the newest `limit` ones."""
     if limit is not None and limit <= 0:
         return SCHEMA.empty_table()
-    chosen = range(0 if limit is None else max(0, latest - limit + 1), latest + 1)
-    columns = reader.columns(chosen)
+    chosen, columns = _kept_commits(reader, 0 if limit is None else max(0, latest - limit + 1), latest)
     infos = commit_infos(columns)
     times = np.maximum.accumulate(commit_times(columns, infos, first=chosen[0], last=latest))
     counted = {
@@ -67,6 +70,17 @@ def describe_commits(reader: CommitReader, latest: int, *, limit: int | None = N
         for info in [infos.get(version)]
     ]
     return pa.Table.from_pylist(rows[::-1], schema=SCHEMA)
+
+
+def _kept_commits(reader: CommitReader, first: int, latest: int) -> tuple[range, ActionColumns]:
+    """Return the versions from the first one on that can still be loaded, and what they hold."""
+    chosen = range(max(first, read_floor(reader.store)), latest + 1)
+    try:
+        return chosen, reader.columns(chosen)
+    except NotFoundError:
+        # Others clean up without a mark, and a cleanup may have gone past what we saw of it.
+        chosen = range(max(first, list_versions(reader.store)[0]), latest + 1)
+        return chosen, reader.columns(chosen)
 
 
 def _totals(actions: pa.Table, column: str | None, versions: Sequence[int]) -> npt.NDArray[np.int64]:

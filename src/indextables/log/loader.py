@@ -1,8 +1,7 @@
 """From a store to a snapshot, by the shortest way: what is known is asked for again only in so far as it may have changed.
 
 A warm read costs two small questions: is the newest version that we know still the same file, and is there a next one. The
-first is there because a table can be dropped and made anew in the same place, and old rows must not outlive it. A cold one
-starts from the newest checkpoint that can be used, and from version 0 where there is none.
+first is there because a table can be dropped and made anew in the same place, and old rows must not outlive it.
 """
 
 from __future__ import annotations
@@ -16,19 +15,18 @@ from indextables.log.commits import CommitReader
 from indextables.log.layout import commit_version
 from indextables.log.plain import replay_plainly
 from indextables.log.protocol import check_readable
+from indextables.log.replay import MadeAnewError, Replay
 from indextables.log.snapshot import Snapshot
-from indextables.log.state import apply_commits
 from indextables.log.tip import find_tip, still_there
 from indextables.log.versions import list_versions
 from indextables.runtime import ForkSafeLock
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
     from indextables.config import Settings
     from indextables.log.actions import Action, MetaData, Protocol
-    from indextables.log.checkpoint.finder import Loaded
-    from indextables.log.state import LogState
+    from indextables.log.checkpoint.selection import Choice
     from indextables.log.tip import Tip
     from indextables.runtime import Runtime
     from indextables.storage.base import Store
@@ -36,10 +34,6 @@ if TYPE_CHECKING:
 _LOG = logging.getLogger(__name__)
 _T = TypeVar("_T")
 _SMALL = 1024  # what a protocol, a metadata or a list of versions counts for; none of them decides about memory
-
-
-class _MadeAnewError(Exception):
-    """Another table took the place of the one that was being read."""
 
 
 class Loader:
@@ -60,6 +54,7 @@ class Loader:
         self._snapshots: Level[Snapshot] = self._level()
         self._lists: Level[list[int]] = self._level()
         self.reader = CommitReader(store, settings, self._commits if self._caching else None)
+        self._replay = Replay(self.reader, settings, runtime)
 
     def _level(self, *, share: int = 1) -> Level[Any]:
         cache = self._settings.cache
@@ -141,12 +136,23 @@ class Loader:
             raise self.no_version(wanted)
         try:
             snapshot = self._remembered(self._snapshots, tip, wanted, lambda: self._load(tip, wanted))
-        except _MadeAnewError:
+        except MadeAnewError:
+            self.forget()
             return self.snapshot(version)
         with self._lock:
             if self._caching and wanted == tip.version:
                 self._newest = snapshot
         return snapshot
+
+    def part_of_snapshot(self, choose: Choice) -> Snapshot:
+        """Return the newest version without files of parts of a checkpoint that nobody wants, where that saves reading them.
+
+        It is not kept: the next question may be about other files.
+        """
+        tip = self.tip()
+        known = self._newest is not None and self._newest.version == tip.version
+        state = None if known or not self._settings.transaction.use_optimized else self._replay.part(tip, choose)
+        return self.snapshot() if state is None else Snapshot(self._store.url, state)
 
     def protocol(self) -> Protocol:
         """Return the protocol in force."""
@@ -223,52 +229,11 @@ class Loader:
         return value
 
     def _load(self, tip: Tip, version: int) -> Snapshot:
-        problem: NotFoundError | LogCorruptionError | None = None
-        for base in self._bases(tip, version):
-            first = base.version + 1 if base else 0
-            try:
-                columns = self.reader.columns(range(first, version + 1))
-            except (NotFoundError, LogCorruptionError) as error:
-                problem = problem or error
-                continue
-            if still_there(self.reader, tip) is None:
-                self.forget()
-                raise _MadeAnewError
-            if base is not None and first > version:
-                return Snapshot(self._store.url, base)
-            return Snapshot(self._store.url, apply_commits(base, columns, first=first, last=version))
-        if isinstance(problem, NotFoundError):
-            raise self._missing(problem, version) from problem
-        assert problem is not None  # noqa: S101 - the last base is always tried
-        raise problem
-
-    def _bases(self, tip: Tip, version: int) -> Iterator[LogState | None]:
-        """Yield what to start from, the best first: the newest snapshot, a checkpoint, nothing, a checkpoint of others."""
-        newest = self._newest
-        if newest is not None and newest.version <= version and _belongs(newest.state, tip):
-            yield newest.state
-        if self._settings.checkpoint.enabled and (loaded := self.checkpoint(tip, version)) is not None:
-            yield loaded.state
-        yield None
-        if not self._settings.checkpoint.enabled and (loaded := self.checkpoint(tip, version)) is not None:
-            yield loaded.state  # not wanted, but the commits before it are gone
-        foreign = self.reader.checkpoints.newest(version, ours=False)
-        if foreign is not None and _belongs(foreign.state, tip):
-            _LOG.warning(
-                "%s: early commits are gone, and the checkpoint of version %d, which was written by other software, may be incomplete",
-                *(self._store.url, foreign.state.version),
-            )
-            yield foreign.state
-
-    def checkpoint(self, tip: Tip, version: int) -> Loaded | None:
-        """Return the newest checkpoint of this table up to a version."""
-        started = self._runtime.monotonic()
-        loaded = self.reader.checkpoints.newest(version)
-        if loaded is None or not _belongs(loaded.state, tip):
-            return None
-        milliseconds = (self._runtime.monotonic() - started) * 1000
-        _LOG.debug("Table state loaded from checkpoint %d in %.0f ms", loaded.state.version, milliseconds)
-        return loaded
+        known = self._newest.state if self._newest is not None else None
+        try:
+            return Snapshot(self._store.url, self._replay.state(tip, version, known=known))
+        except NotFoundError as error:
+            raise self._missing(error, version) from error
 
     def _plain(self, version: int | None) -> Snapshot:
         versions = list_versions(self._store)
@@ -281,10 +246,6 @@ class Loader:
         snapshot = Snapshot(self._store.url, replay_plainly(self._store, version))
         check_readable(snapshot.protocol, table=self._store.url)
         return snapshot
-
-
-def _belongs(state: LogState, tip: Tip) -> bool:
-    return state.metadata is not None and state.metadata.id == tip.metadata.id
 
 
 def _size(value: object) -> int:

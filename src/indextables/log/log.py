@@ -17,6 +17,7 @@ from indextables.log.create import create, new_metadata, same_table
 from indextables.log.evolution import changed
 from indextables.log.protocol import check_upgrade, check_writable
 from indextables.log.removal import removes_of, rows_of
+from indextables.log.restore import restoring
 from indextables.log.upkeep import Upkeep
 from indextables.log.validate import check_actions
 from indextables.log.view import LogView
@@ -263,6 +264,26 @@ class TransactionLog(LogView):
             raise ConfigError("batch", batch, "a number, and app to a name, or neither")
         done = self.snapshot().transactions.get(app) if app is not None else None
         return done if done is not None and batch is not None and batch <= done.number else None
+
+    def restore(self, version: int, *, user_metadata: str | None = None) -> CommitResult:
+        """Make the table what it was at an earlier version, as a new version: its files and its metadata.
+
+        Raises:
+            VersionNotFoundError: There is no such version, or cleanup took it away; it names those that there are.
+            DataFilesMissingError: Data files of that version are gone; it names them.
+            ConcurrentWriteError: Somebody changed the table since this call began.
+        """
+        now, then = self.snapshot(), self.snapshot(version)
+        tip = self._loader.tip()
+        check_writable(tip.protocol, table=self.url)
+        intent = restoring(self._store, now, then, settings=self._settings, runtime=self._runtime, user=user_metadata)
+        if intent is None:
+            return CommitResult(version=tip.version, commit_id="", timestamp=tip.timestamp, written=False)
+        result, newest = self._committer.commit(intent, tip, read_version=now.version)
+        self._loader.know(newest)
+        if result.written:
+            self._run_after_commit(result.version)
+        return result
 
     def resolve_commit(self, unknown: CommitUnknownError) -> int | None:
         """Return the version that a commit of unknown outcome became, or None if it did not land and never will.

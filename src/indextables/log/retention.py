@@ -13,6 +13,7 @@ import numpy as np
 
 from indextables.log.layout import (
     commit_version,
+    floor_version,
     json_checkpoint_version,
     manifest_version,
     part_version,
@@ -43,6 +44,7 @@ class LogFiles:
         sizes: How large each is.
         checkpoints: The files that make checkpoints, with their versions.
         parts: The files that checkpoints consist of.
+        floor: The greatest mark that says which versions are gone; 0 for none.
     """
 
     versions: npt.NDArray[np.int64]
@@ -50,11 +52,18 @@ class LogFiles:
     sizes: npt.NDArray[np.int64]
     checkpoints: tuple[tuple[int, ObjectMeta], ...]
     parts: tuple[ObjectMeta, ...]
+    floor: int = 0
 
     @property
     def oldest(self) -> int:
-        """The oldest version that has a commit; 0 where there is none."""
-        return int(self.versions[0]) if len(self.versions) else 0
+        """The oldest version that is not gone already; 0 where there is none."""
+        return max(self.floor, int(self.versions[0])) if len(self.versions) else self.floor
+
+    @property
+    def tail(self) -> int:
+        """Where the last versions without a hole begin, which is what readers go by where they see no mark."""
+        holes = np.flatnonzero(np.diff(self.versions) > 1)
+        return int(self.versions[holes[-1] + 1]) if len(holes) else int(self.versions.min(initial=self.oldest))
 
     @property
     def newest_ms(self) -> int:
@@ -65,17 +74,19 @@ class LogFiles:
 
 def sort_files(listing: Iterable[ObjectMeta]) -> LogFiles:
     """Return the files of a listing, by what they are."""
-    commits: list[tuple[int, int, int]] = []
-    checkpoints, parts = [], []
+    commits: set[tuple[int, int, int]] = set()
+    checkpoints, parts, floor = [], [], 0
     for meta in listing:
         if (version := commit_version(meta.path)) is not None:
-            commits.append((version, meta.modified_ms, meta.size))
+            commits.add((version, meta.modified_ms, meta.size))
         elif (version := json_checkpoint_version(meta.path)) is not None or (
             version := manifest_version(meta.path)
         ) is not None:
             checkpoints.append((version, meta))
         elif part_version(meta.path) is not None:
             parts.append(meta)
+        elif (version := floor_version(meta.path)) is not None:
+            floor = max(floor, version)
     columns = np.array(sorted(commits), np.int64).reshape(-1, 3)
     return LogFiles(
         versions=columns[:, 0],
@@ -83,6 +94,7 @@ def sort_files(listing: Iterable[ObjectMeta]) -> LogFiles:
         sizes=columns[:, 2],
         checkpoints=tuple(sorted(checkpoints, key=lambda entry: (entry[0], entry[1].path))),
         parts=tuple(parts),
+        floor=floor,
     )
 
 
@@ -90,7 +102,8 @@ def oldest_kept(files: LogFiles, *, now_ms: int, latest: int, checkpoint: int, s
     """Return the oldest version that stays.
 
     A commit goes only if it is older than the log is kept, is not among the newest versions that are kept by number, is part
-    of a checkpoint that was verified, and is not the current one; and only if all before it go.
+    of a checkpoint that was verified, and is not the current one; and only if all before it go. A version that the listing
+    does not show is not known to be old, so it ends the row, too.
 
     Args:
         files: The files of the log.
@@ -103,8 +116,10 @@ def oldest_kept(files: LogFiles, *, now_ms: int, latest: int, checkpoint: int, s
     outnumbered = files.versions <= latest - settings.checkpoint.retention
     summed_up = files.versions < checkpoint
     past = files.versions < latest
-    stays = ~(old & outnumbered & summed_up & past)
-    return int(files.versions[np.argmax(stays)]) if stays.any() else latest
+    known = files.versions >= files.oldest
+    going = (old & outnumbered & summed_up & past)[known]
+    in_a_row = files.versions[known] == files.oldest + np.arange(known.sum())
+    return files.oldest + int(np.append(going & in_a_row, False).argmin())
 
 
 def aged_checkpoints(files: LogFiles, *, now_ms: int, settings: Settings) -> list[tuple[int, ObjectMeta]]:

@@ -46,6 +46,12 @@ class Upkeep:
 
     def checkpoint(self, version: int | None = None) -> CheckpointResult:
         """Write the checkpoint of a version, the newest one by default, and check it."""
+        latest = self._loader.tip().version
+        # Else a power cut could take the commit of a writer that died, and leave the checkpoint to stand for another one.
+        self._loader.reader.keep(latest)
+        return self._written(version)
+
+    def _written(self, version: int | None) -> CheckpointResult:
         snapshot = self._loader.snapshot(version)
         latest = self._loader.tip().version
         result = self._writer.write(snapshot, latest=latest, previous=self._previous(snapshot.version))
@@ -75,19 +81,19 @@ class Upkeep:
     def _due(self, version: int) -> bool:
         """Tell whether the last checkpoint is far enough away; another process may have written one."""
         interval = self._settings.checkpoint.interval
-        if self._last is not None and version - self._last < interval:
+        if self._last is not None and not self._broken(self._last) and version - self._last < interval:
             return False
         hint = self._loader.reader.checkpoints.hint()
         ours = hint is not None and hint.checksum is not None and hint.version <= version
-        self._last = hint.version if hint is not None and ours and not self._broken(hint.version) else 0
-        return version - self._last >= interval
+        self._last = hint.version if hint is not None and ours else 0
+        return self._broken(self._last) or version - self._last >= interval
 
     def _broken(self, version: int) -> bool:
         """Tell whether this process has seen that a checkpoint cannot be used, so that the next one is due at once."""
         return version in self._loader.reader.checkpoints.damaged
 
     def _work(self, version: int) -> None:
-        self.checkpoint(version)
+        self._written(version)
         if self._settings.cleanup.enabled:
             self.cleanup()
 
@@ -102,11 +108,12 @@ class Upkeep:
                     _running.pop(self._store.url, None)
 
         with _lock:
-            if self._store.url in _running:
+            known = _running.get(self._store.url)
+            if known is not None and known.is_alive():  # a forked process inherits the entry, but not the thread
                 return
             thread = threading.Thread(target=work, name="indextables-checkpoint", daemon=True)
+            thread.start()
             _running[self._store.url] = thread
-        thread.start()
 
     def _previous(self, version: int) -> Manifest | None:
         """Return the manifest of the last checkpoint, if its parts may serve again."""

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from indextables.storage.base import Store
 
 _MOST_NAMED: Final = 20
+_MOST_PROBES: Final = 64
 _AFTER_COMMITS: Final = (
     f"{LOG_DIRECTORY}/:"  # the first character after the digits; pointer and checkpoints sort behind it
 )
@@ -40,6 +41,9 @@ def latest_version(store: Store, *, hint: int = -1) -> int:
         TableNotFoundError: The log holds no commit.
     """
     if hint > 0:
+        found = _probed(store, hint) if store.lists_whole_directories else None
+        if found is not None:
+            return found
         try:
             tail = list_versions(store, after=hint - 1)
         except LogCorruptionError:
@@ -50,6 +54,14 @@ def latest_version(store: Store, *, hint: int = -1) -> int:
     if not versions:
         raise TableNotFoundError(store.url)
     return versions[-1]
+
+
+def _probed(store: Store, hint: int) -> int | None:
+    """Return the newest version by asking for names, upwards from one that may exist; None where that leads nowhere soon."""
+    for version in range(hint, hint + _MOST_PROBES):
+        if not store.exists(commit_path(version)):
+            return version - 1 if version > hint else None
+    return None
 
 
 def list_versions(store: Store, *, after: int = -1) -> list[int]:

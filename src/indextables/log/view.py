@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from indextables.log.actions import Action, MetaData, Protocol
     from indextables.log.cache import CacheStats
+    from indextables.log.checkpoint.selection import Choice
     from indextables.log.snapshot import Snapshot
     from indextables.storage.base import Store
 
@@ -53,6 +54,15 @@ class LogView:
             raise ConfigError("timestamp", timestamp, "a moment, or leave it out where a version is given")
         newest = self._loader.snapshot()
         return self._loader.snapshot(version_at(newest.state, as_milliseconds(timestamp), url=self.url))
+
+    def part_of_snapshot(self, choose: Choice) -> Snapshot:
+        """Return the newest version, which may lack files in parts of a checkpoint that `choose` does not want.
+
+        Args:
+            choose: Told the ranges of partition values of each part, tells which may hold what is looked for. A table that is
+                in memory already, or has no checkpoint in parts, is returned whole.
+        """
+        return self._loader.part_of_snapshot(choose)
 
     def list_files(self, *, max_staleness_s: float | None = None) -> pa.Table:
         """Return the active files, a row each.

@@ -41,6 +41,11 @@ class Store(ABC):
     def url(self) -> str:
         """Where the root is, as a person would write it, without secrets."""
 
+    @property
+    def lists_whole_directories(self) -> bool:
+        """Whether a listing costs as much as its directory is large, wherever it starts, so that few names are better asked for."""
+        return True
+
     @abstractmethod
     def put_if_absent(self, path: str, data: bytes) -> None:
         """Create an object that must not exist yet; of many racing callers exactly one succeeds.

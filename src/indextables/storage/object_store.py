@@ -188,6 +188,10 @@ class ObjectStore(Store):
     def url(self) -> str:
         return self._url
 
+    @property
+    def lists_whole_directories(self) -> bool:
+        return False
+
     def put_if_absent(self, path: str, data: bytes) -> None:
         key = self._key(path)
         with self._translated(path, _Call.CREATE):

@@ -54,6 +54,10 @@ class RetryingStore(Store):
     def url(self) -> str:
         return self._inner.url
 
+    @property
+    def lists_whole_directories(self) -> bool:
+        return self._inner.lists_whole_directories
+
     def put_if_absent(self, path: str, data: bytes) -> None:
         """Create an object, or find out who did.
 

@@ -82,6 +82,10 @@ class FaultStore(Store):
     def url(self) -> str:
         return self._inner.url
 
+    @property
+    def lists_whole_directories(self) -> bool:
+        return self._inner.lists_whole_directories
+
     def put_if_absent(self, path: str, data: bytes) -> None:
         self._write("put_if_absent", path, data)
 

@@ -222,6 +222,10 @@ class S3Model(Model):
     def url(self) -> str:
         return "s3 model"
 
+    @property
+    def lists_whole_directories(self) -> bool:
+        return False
+
     def _steps(self, op: WriteOp, path: str, data: bytes) -> Iterator[Step]:
         yield Step.PUBLISH
         if op == "delete":

@@ -139,6 +139,10 @@ class _Handle(Store):
     def url(self) -> str:
         return self._inner.url
 
+    @property
+    def lists_whole_directories(self) -> bool:
+        return self._inner.lists_whole_directories
+
     def put_if_absent(self, path: str, data: bytes) -> None:
         self._scheduler.pause("put_if_absent", path)
         self._inner.put_if_absent(path, data)

@@ -131,6 +131,17 @@ class CheckpointFinder:
                 return loaded
         return None
 
+    def newest_manifest(self, at_most: int) -> Manifest | None:
+        """Return the manifest of the checkpoint that the pointer names, if it is in Parquet and can be read."""
+        hinted = self._hinted(at_most)
+        if hinted is None or not hinted.parquet:
+            return None
+        try:
+            return self.manifest(hinted.version)
+        except (CheckpointError, NotFoundError) as error:
+            self._warn(hinted, error)
+            return None
+
     def _hinted(self, at_most: int) -> Place | None:
         """Return the checkpoint that the pointer names, if it was ours and is not too new."""
         hint = self._hint
@@ -205,6 +216,13 @@ class CheckpointFinder:
             self._warn(place, error)
             return False
         return True
+
+    def keep(self, place: Place) -> None:
+        """Make sure that a checkpoint which is there stays there: asked to create it again, a store that could lose it syncs.
+
+        That goes for the whole directory, and so for the parts, which were synced themselves before they had a name.
+        """
+        self._store.put_if_absent(place.path, self._store.get(place.path))
 
     def rows(self, manifest: Manifest, parts: Sequence[Part]) -> LogState:
         """Return the state of a checkpoint, as far as some of its parts hold it."""

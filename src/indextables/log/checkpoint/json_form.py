@@ -1,7 +1,7 @@
 """Checkpoints in JSON: one object, or lines of actions as deployed writers produce them.
 
 Ours are one object with the members of the format, and a first one that holds what they have no place for and a checksum of
-everything behind it. One without it was written by somebody else, whose checkpoints can be incomplete.
+everything. One without it was written by somebody else, whose checkpoints can be incomplete.
 """
 
 from __future__ import annotations
@@ -53,17 +53,22 @@ def encode_json(state: LogState, *, created_time: int, codec: str, level: int, p
     """Return the bytes of a checkpoint, and how many they are before compression."""
     facts = facts_of(state)
     body = b"".join(_body(facts, state))
-    sealed = _Seal(
+    unsealed = _Seal(
         version=state.version,
         created_time=created_time,
-        sha256=digest(body),
+        sha256="",
         files=state.files.num_rows,
         removes=state.removes.num_rows,
         skips=state.skips.num_rows,
         facts=facts,
     )
+    sealed = msgspec.structs.replace(unsealed, sha256=_checksum(unsealed, body))
     text = _SEAL + msgspec.json.encode(sealed) + _END_OF_SEAL + body
     return encode(text, codec=codec, level=level, path=path), len(text)
+
+
+def _checksum(seal: _Seal, body: bytes) -> str:
+    return digest(msgspec.json.encode(msgspec.structs.replace(seal, sha256="")) + body)
 
 
 def _body(facts: Facts, state: LogState) -> Iterator[bytes]:
@@ -98,7 +103,7 @@ def _ours(text: bytes, *, version: int, path: str) -> LogState:
         sealed = msgspec.json.decode(head, type=_Seal)
     except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
         raise CheckpointCorruptionError(version, path=path, reason="its first line cannot be read") from error
-    if not separator or sealed.version != version or digest(body) != sealed.sha256:
+    if not separator or sealed.version != version or _checksum(sealed, body) != sealed.sha256:
         raise CheckpointCorruptionError(version, path=path, reason="its checksum does not match")
     state = apply_commits(None, _columns(b"{" + body, version=version, path=path), first=version, last=version)
     rows = state.files.num_rows, state.removes.num_rows, state.skips.num_rows

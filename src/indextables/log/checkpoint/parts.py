@@ -1,4 +1,4 @@
-"""Parts of a checkpoint as Parquet: written a row group at a time, checked by their checksum before they are parsed.
+"""Parts of a checkpoint as Parquet: written a row group at a time, checked by their checksum before anybody sees a row.
 
 The columns are those of the action, under the names of the log; a column that holds nothing is left out. Statistics and
 partition values are structs with a text child a column, as in memory, so that loading a part is reading its columns.
@@ -6,6 +6,7 @@ partition values are structs with a text child a column, as in memory, so that l
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
@@ -25,6 +26,7 @@ ROW_GROUP: Final = 50_000
 """How many rows are in memory at once, in Arrow's form, while a part is written."""
 
 _DICTIONARY_BYTES: Final = 128 << 10
+_WORTHWHILE: Final = 1.6
 _NO_KEYS: Final = pa.struct([("_", pa.bool_())])
 """How a map without any key is stored, because Parquet has no struct without children; keys of maps have texts, not this."""
 
@@ -34,14 +36,28 @@ def stored_schema(table: pa.Table) -> pa.Schema:
     return pa.schema([field for field in table.schema if table[field.name].null_count < table.num_rows])
 
 
-def encode_part(batches: Iterable[pa.Table], kind: type[Row], schema: pa.Schema, *, codec: str) -> pa.Buffer:
+def worthwhile(sample: pa.Buffer, codec: str) -> dict[str, str]:
+    """Return how to compress each column, judged by a part with a few rows: where little is saved, reading plainly is faster."""
+    group = pq.read_metadata(pa.BufferReader(sample)).row_group(0)
+    columns = [group.column(index) for index in range(group.num_columns)]
+    return {
+        column.path_in_schema: codec
+        if column.total_uncompressed_size >= _WORTHWHILE * column.total_compressed_size
+        else "none"
+        for column in columns
+    }
+
+
+def encode_part(
+    batches: Iterable[pa.Table], kind: type[Row], schema: pa.Schema, *, codec: str | dict[str, str]
+) -> pa.Buffer:
     """Return the bytes of a Parquet file with these rows, which come a batch at a time.
 
     Args:
         batches: The rows, with at least the columns of `schema`.
         kind: What they are.
         schema: The columns to store.
-        codec: How to compress them.
+        codec: How to compress them, all alike or column by column.
     """
     wire = {column.name: column.wire for column in columns_of(kind)}
     target = pa.schema(
@@ -70,11 +86,14 @@ def decode_part(data: bytes, part: Part, kind: type[Row], *, version: int) -> pa
     Raises:
         CheckpointCorruptionError: The bytes are not those that were written, or not such a Parquet file.
     """
-    check_part(data, part, version=version)
-    try:
-        return _complete(pq.read_table(pa.BufferReader(data)), kind)
-    except (pa.ArrowException, OSError, KeyError) as error:
-        raise CheckpointCorruptionError(version, path=part.path, reason="it is not such a Parquet file") from error
+    with ThreadPoolExecutor(1, thread_name_prefix="indextables-checksum") as pool:
+        checked = pool.submit(check_part, data, part, version=version)
+        try:
+            rows = _complete(pq.read_table(pa.BufferReader(data)), kind)
+        except (pa.ArrowException, OSError, KeyError) as error:
+            raise CheckpointCorruptionError(version, path=part.path, reason="it is not such a Parquet file") from error
+        checked.result()
+    return rows
 
 
 def check_part(data: bytes, part: Part, *, version: int) -> None:

@@ -27,7 +27,7 @@ from indextables.log.actions import Add, Remove, Skip
 from indextables.log.checkpoint.arrange import Arrangement
 from indextables.log.checkpoint.json_form import decode_json, encode_json
 from indextables.log.checkpoint.manifest import Manifest, Part, decode_manifest, digest, encode_manifest, facts_of, seal
-from indextables.log.checkpoint.parts import ROW_GROUP, check_part, encode_part, stored_schema
+from indextables.log.checkpoint.parts import ROW_GROUP, check_part, encode_part, stored_schema, worthwhile
 from indextables.log.checkpoint.pointer import Pointer, write_pointer
 from indextables.log.layout import json_checkpoint_path, manifest_path, part_path
 
@@ -198,8 +198,8 @@ class CheckpointWriter:
         if not table.num_rows:
             return [], 0
         arrangement = Arrangement(snapshot)
-        schema, codec = stored_schema(table), self._settings.checkpoint.compression
-        per_row = _bytes_per_row(table, schema, codec)
+        schema = stored_schema(table)
+        per_row, codec = _estimate(table, schema, self._settings.checkpoint.compression)
         largest = self._settings.checkpoint.max_file_size
         slices = arrangement.slices(rows_per_part=max(1, int(largest / per_row)), previous=previous)
 
@@ -253,11 +253,12 @@ def _batches(table: pa.Table, rows: npt.NDArray[np.int64]) -> Iterator[pa.Table]
         yield table.take(pa.array(rows[start : start + ROW_GROUP]))
 
 
-def _bytes_per_row(table: pa.Table, schema: pa.Schema, codec: str) -> float:
-    """Estimate how many bytes a row takes in a part, from rows all over the table."""
+def _estimate(table: pa.Table, schema: pa.Schema, codec: str) -> tuple[float, dict[str, str]]:
+    """Estimate from rows all over the table how many bytes a row takes in a part, and which columns are worth compressing."""
     rows = np.unique(np.linspace(0, table.num_rows - 1, min(_SAMPLE, table.num_rows)).astype(np.int64))
-    size: int = encode_part(_batches(table, rows), Add, schema, codec=codec).size
-    return max(1.0, size / len(rows))
+    codecs = worthwhile(encode_part(_batches(table, rows), Add, schema, codec=codec), codec)
+    size: int = encode_part(_batches(table, rows), Add, schema, codec=codecs).size
+    return max(1.0, size / len(rows)), codecs
 
 
 def _entries(state: LogState) -> int:
