@@ -52,7 +52,7 @@ format: $(READY) ## Rewrite the sources in the project's style
 	$(BIN)/ruff format .
 
 bench: $(READY) ## Measure beside the peers, in one run
-	@for file in benchmarks/bench_*.py; do $(BIN)/python "$$file"; done
+	@for file in benchmarks/bench_*.py; do PYTHONPATH=. $(BIN)/python "$$file"; done
 
 docs: $(READY) ## Write the generated reference pages
 	$(BIN)/python -m indextables.config.docs > docs/reference/settings.md

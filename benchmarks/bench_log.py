@@ -298,19 +298,19 @@ def measure_memory(report: Report, work: Path, scale: Scale) -> None:
 def memory_of(table: str) -> dict[str, float]:
     """Load a table and return by how many megabytes this process grew, at the end and at most."""
     pa.array(np.zeros(1))  # what pyarrow imports for its first array is not part of the log
-    before = _status("VmRSS")
+    before = status_mb("VmRSS")
     started = time.perf_counter()
     snapshot = open_log(table).snapshot()
     return {
         "seconds": time.perf_counter() - started,
         "files": snapshot.num_files,
-        "grown": _status("VmRSS") - before,
-        "peak": _status("VmHWM") - before,
+        "grown": status_mb("VmRSS") - before,
+        "peak": status_mb("VmHWM") - before,
         "columns": snapshot.files.nbytes / 1e6,
     }
 
 
-def _status(name: str) -> float:
+def status_mb(name: str) -> float:
     """Return a figure of this process in megabytes. `ru_maxrss` would do for the peak if it did not begin at the parent's."""
     lines = Path("/proc/self/status").read_text().splitlines()
     return next(int(line.split()[1]) * 1024 / 1e6 for line in lines if line.startswith(f"{name}:"))

@@ -295,6 +295,17 @@ class TestExists:
 
 
 class TestListFrom:
+    def test_shows_what_dead_writers_left_apart_or_not_at_all(self, store: Store) -> None:
+        staged, published = f"d/.it-tmp-{'0123456789abcdef' * 2}", "d/published"
+        store.put(staged, b"half")
+        store.put(published, b"whole")
+        hidden = [meta.path for meta in store.list_staged("d")]
+        assert [meta.path for meta in store.list_from("d")] == sorted({staged, published} - set(hidden))
+        assert hidden in ([], [staged])
+        store.delete(staged)
+        assert list(store.list_staged("d")) == []
+        assert [meta.path for meta in store.list_from("d")] == [published]
+
     def test_of_an_empty_store_is_empty(self, store: Store) -> None:
         assert paths(store) == []
 

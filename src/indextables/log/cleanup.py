@@ -15,7 +15,14 @@ from indextables.errors import CheckpointError, NotFoundError, StorageError
 from indextables.log.checkpoint.finder import Place
 from indextables.log.floor import drop_old_marks, raise_floor, read_floor
 from indextables.log.layout import LOG_DIRECTORY, commit_path, commit_version, manifest_version
-from indextables.log.retention import NEWEST_CHECKPOINTS, aged_checkpoints, oldest_kept, sort_files, unused_parts
+from indextables.log.retention import (
+    NEWEST_CHECKPOINTS,
+    SETTLED_MS,
+    aged_checkpoints,
+    oldest_kept,
+    sort_files,
+    unused_parts,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -105,7 +112,9 @@ class Cleaner:
             valid.keep(floor)
             raise_floor(self._store, floor)
         expired = self._expired(files, valid, floor, now)
+        staged = self._store.list_staged(LOG_DIRECTORY)
         unused = self._unused(files, expired, now)
+        unused += [meta for meta in staged if now - meta.modified_ms > SETTLED_MS]
         doomed = [commit_path(int(version)) for version in files.versions[gone]]
         doomed += [meta.path for meta in [*expired, *unused]]
         failures = [] if dry_run else self._delete(doomed, progress)
@@ -184,11 +193,12 @@ class Cleaner:
                     raise
                 failures.append(f"{path}: {error}")
 
-        workers = max(1, self._settings.checkpoint.parallelism)
+        workers = self._settings.checkpoint.parallelism
         with ThreadPoolExecutor(workers, thread_name_prefix="indextables-cleanup") as pool:
+            each = pool.map if workers > 1 else map
             for start in range(0, len(paths), _BATCH):
                 batch = paths[start : start + _BATCH]
-                for _ in pool.map(delete, batch):
+                for _ in each(delete, batch):
                     pass
                 if progress is not None:
                     progress(min(start + _BATCH, len(paths)), len(paths))

@@ -97,6 +97,13 @@ class Store(ABC):
         only greater paths are yielded. A directory that does not exist holds nothing. The iterator is lazy: callers stop early.
         """
 
+    def list_staged(self, prefix: str) -> Iterator[ObjectMeta]:  # noqa: ARG002 - for those that stage
+        """Yield what writers left below a directory before they could publish it, and what `list_from` hides.
+
+        A writer may still be at work on it: only its age tells. Stores that publish without staging have none.
+        """
+        return iter(())
+
     @abstractmethod
     def delete(self, path: str) -> None:
         """Remove an object; that none is there counts as done.

@@ -91,13 +91,17 @@ class LocalStore(Store):
         directory = self._resolve(prefix) if prefix else self._root
         return self._walk(directory, f"{prefix}/" if prefix else "", (start_after or "").encode())
 
+    def list_staged(self, prefix: str) -> Iterator[ObjectMeta]:
+        directory = self._resolve(prefix) if prefix else self._root
+        return self._walk(directory, f"{prefix}/" if prefix else "", b"", staged=True)
+
     def delete(self, path: str) -> None:
         target = self._resolve(path)
         with self._translated(path), suppress(FileNotFoundError, NotADirectoryError, IsADirectoryError):
             target.unlink()
             self._sync(path, target.parent)
 
-    def _walk(self, directory: Path, prefix: str, after: bytes) -> Iterator[ObjectMeta]:
+    def _walk(self, directory: Path, prefix: str, after: bytes, *, staged: bool = False) -> Iterator[ObjectMeta]:
         try:
             with self._translated(prefix):
                 entries = [
@@ -110,8 +114,8 @@ class LocalStore(Store):
             if name.endswith("/"):
                 # Everything below sorts between `key` and `key` with its slash raised, so most directories are passed over whole.
                 if key[:-1] + b"0" > after:
-                    yield from self._walk(Path(entry.path), prefix + name, after)
-            elif key > after and not is_temporary(name):
+                    yield from self._walk(Path(entry.path), prefix + name, after, staged=staged)
+            elif key > after and is_temporary(name) == staged:
                 with suppress(FileNotFoundError):  # deleted since the directory was read
                     info = entry.stat()
                     if stat.S_ISREG(info.st_mode):

@@ -147,6 +147,9 @@ class RenamingStore(Store):
     def list_from(self, prefix: str, start_after: str | None = None) -> Iterator[ObjectMeta]:
         return self._walk(canonical(prefix) if prefix else "", (start_after or "").encode())
 
+    def list_staged(self, prefix: str) -> Iterator[ObjectMeta]:
+        return self._walk(canonical(prefix) if prefix else "", b"", staged=True)
+
     def delete(self, path: str) -> None:
         try:
             with self._asking_about(canonical(path), OutcomeUnknownError):
@@ -208,7 +211,7 @@ class RenamingStore(Store):
                 self._status(path)
             raise
 
-    def _walk(self, directory: str, after: bytes) -> Iterator[ObjectMeta]:
+    def _walk(self, directory: str, after: bytes, *, staged: bool = False) -> Iterator[ObjectMeta]:
         try:
             with self._asking_about(directory, StorageUnavailableError):
                 entries = self._entries(directory)
@@ -221,6 +224,6 @@ class RenamingStore(Store):
             if entry.is_directory:
                 # Everything below sorts between `key` and `key` with its slash raised, so most directories are passed over whole.
                 if key[:-1] + b"0" > after:
-                    yield from self._walk(path, after)
-            elif key > after and not is_temporary(entry.name):
+                    yield from self._walk(path, after, staged=staged)
+            elif key > after and is_temporary(entry.name) == staged:
                 yield ObjectMeta(path, entry.size, entry.modified_ms)

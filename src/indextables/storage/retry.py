@@ -131,6 +131,9 @@ class RetryingStore(Store):
                     raise
                 self._wait(failures - 1)
 
+    def list_staged(self, prefix: str) -> Iterator[ObjectMeta]:
+        return iter(self._repeat(lambda: list(self._inner.list_staged(prefix))))
+
     def _read_back(self, path: str) -> bytes | None:
         """Return what is there now, or None where nothing is there or nobody answers."""
         try:

@@ -110,6 +110,9 @@ class FaultStore(Store):
         except NotFoundError:
             return False
 
+    def list_staged(self, prefix: str) -> Iterator[ObjectMeta]:
+        return self._inner.list_staged(prefix)
+
     def list_from(self, prefix: str, start_after: str | None = None) -> Iterator[ObjectMeta]:
         return self._list(prefix, self._inner.list_from(prefix, start_after))
 

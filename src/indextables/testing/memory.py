@@ -100,6 +100,11 @@ class Model(Store):
     def list_from(self, prefix: str, start_after: str | None = None) -> Iterator[ObjectMeta]:
         return self._list(_checked(prefix) if prefix else "", start_after)
 
+    def list_staged(self, prefix: str) -> Iterator[ObjectMeta]:
+        with self._lock:
+            files = list(self._files.below(_checked(prefix) if prefix else ""))
+        return iter([file.meta(path) for path, file in files if _is_hidden(path)])
+
     def tree(self) -> dict[str, bytes]:
         """Return what a reader can see: the bytes of every object by path."""
         return {path: data for path, data in self.raw_tree().items() if not _is_hidden(path)}

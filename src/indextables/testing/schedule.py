@@ -163,6 +163,9 @@ class _Handle(Store):
         self._scheduler.pause("head", path)
         return self._inner.head(path)
 
+    def list_staged(self, prefix: str) -> Iterator[ObjectMeta]:
+        return self._inner.list_staged(prefix)
+
     def list_from(self, prefix: str, start_after: str | None = None) -> Iterator[ObjectMeta]:
         return self._list(prefix, self._inner.list_from(prefix, start_after))
 

@@ -231,8 +231,8 @@ class CheckpointFinder:
             *((part, Add) for part in parts),
             *((part, kind) for part, kind in ((manifest.removes, Remove), (manifest.skips, Skip)) if part is not None),
         ]
-        if len(wanted) > 1:
-            workers = min(len(wanted), self._settings.checkpoint.parallelism)
+        workers = min(len(wanted), self._settings.checkpoint.parallelism)
+        if workers > 1:
             with ThreadPoolExecutor(workers, thread_name_prefix="indextables-checkpoint") as pool:
                 tables = list(pool.map(lambda entry: read(*entry), wanted))
         else:

@@ -135,8 +135,13 @@ def _columns(text: bytes, *, version: int, path: str) -> ActionColumns:
 def _lines(whole: _Object) -> Iterator[bytes]:
     for key, raw in (("protocol", whole.protocol), ("metaData", whole.meta_data)):
         if bytes(raw) != _NULL:
-            yield f'{{"{key}":'.encode() + bytes(raw) + b"}"
+            yield f'{{"{key}":'.encode() + _on_one_line(raw) + b"}"
     for kind, raws in ((Add, whole.add), (Remove, whole.remove), (Skip, whole.mergeskip)):
         before = f'{{"{kind.key}":'.encode()
         for raw in raws:
-            yield before + bytes(raw).replace(b"\n", b" ") + b"}"
+            yield before + _on_one_line(raw) + b"}"
+
+
+def _on_one_line(raw: msgspec.Raw) -> bytes:
+    """Return the text of a value without line ends, which can stand only between its tokens."""
+    return bytes(raw).replace(b"\n", b" ").replace(b"\r", b" ")

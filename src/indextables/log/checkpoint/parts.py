@@ -6,6 +6,7 @@ partition values are structs with a text child a column, as in memory, so that l
 
 from __future__ import annotations
 
+import io
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Final
 
@@ -36,7 +37,7 @@ def stored_schema(table: pa.Table) -> pa.Schema:
     return pa.schema([field for field in table.schema if table[field.name].null_count < table.num_rows])
 
 
-def worthwhile(sample: pa.Buffer, codec: str) -> dict[str, str]:
+def worthwhile(sample: bytes, codec: str) -> dict[str, str]:
     """Return how to compress each column, judged by a part with a few rows: where little is saved, reading plainly is faster."""
     group = pq.read_metadata(pa.BufferReader(sample)).row_group(0)
     columns = [group.column(index) for index in range(group.num_columns)]
@@ -50,7 +51,7 @@ def worthwhile(sample: pa.Buffer, codec: str) -> dict[str, str]:
 
 def encode_part(
     batches: Iterable[pa.Table], kind: type[Row], schema: pa.Schema, *, codec: str | dict[str, str]
-) -> pa.Buffer:
+) -> bytes:
     """Return the bytes of a Parquet file with these rows, which come a batch at a time.
 
     Args:
@@ -68,7 +69,7 @@ def encode_part(
             for field in schema
         ]
     )
-    sink = pa.BufferOutputStream()
+    sink = io.BytesIO()  # hands its bytes over without a copy
     # Not as a context manager: that would close the file on an error, too, and leave a short one that looks whole.
     writer = pq.ParquetWriter(
         sink, target, compression=codec, write_statistics=False, dictionary_pagesize_limit=_DICTIONARY_BYTES
@@ -91,6 +92,7 @@ def decode_part(data: bytes, part: Part, kind: type[Row], *, version: int) -> pa
         try:
             rows = _complete(pq.read_table(pa.BufferReader(data)), kind)
         except (pa.ArrowException, OSError, KeyError) as error:
+            checked.result()
             raise CheckpointCorruptionError(version, path=part.path, reason="it is not such a Parquet file") from error
         checked.result()
     return rows

@@ -207,9 +207,13 @@ class CheckpointWriter:
             piece = slices[number]
             if piece.reused is not None and self._store.exists(piece.reused.path):
                 return piece.reused
-            data = encode_part(_batches(table, piece.rows), Add, schema, codec=codec)
             name = part_path(snapshot.version, part=number + 1, of=len(slices))
-            part = self._put_part(name, data, len(piece.rows), snapshot.version)
+            part = self._put_part(
+                name,
+                encode_part(_batches(table, piece.rows), Add, schema, codec=codec),
+                len(piece.rows),
+                snapshot.version,
+            )
             return msgspec.structs.replace(
                 part, first=arrangement.first(piece.rows), partitions=arrangement.bounds(piece.rows)
             )
@@ -229,18 +233,17 @@ class CheckpointWriter:
         data = encode_part([rows], kind, stored_schema(rows), codec=codec)
         return self._put_part(part_path(version, kind=kind.key), data, rows.num_rows, version)
 
-    def _put_part(self, path: str, data: pa.Buffer, rows: int, version: int) -> Part:
+    def _put_part(self, path: str, data: bytes, rows: int, version: int) -> Part:
         """Write a part under a name that nobody else has used for other bytes, and read it back."""
-        content: bytes = data.to_pybytes()
-        part = Part(path=path, rows=rows, bytes=len(content), sha256=digest(content))
+        part = Part(path=path, rows=rows, bytes=len(data), sha256=digest(data))
         try:
-            self._store.put_if_absent(path, content)
+            self._store.put_if_absent(path, data)
         except AlreadyExistsError:
-            if self._store.get(path) != content:
+            if self._store.get(path) != data:
                 unique = self._runtime.new_id()
                 part = msgspec.structs.replace(part, path=f"{path.removesuffix('.parquet')}.{unique}.parquet")
-                self._store.put_if_absent(part.path, content)
-        del content
+                self._store.put_if_absent(part.path, data)
+        del data  # a part is large, and is about to be read back
         try:
             check_part(self._store.get(part.path), part, version=version)
         except CheckpointError as error:
@@ -257,7 +260,7 @@ def _estimate(table: pa.Table, schema: pa.Schema, codec: str) -> tuple[float, di
     """Estimate from rows all over the table how many bytes a row takes in a part, and which columns are worth compressing."""
     rows = np.unique(np.linspace(0, table.num_rows - 1, min(_SAMPLE, table.num_rows)).astype(np.int64))
     codecs = worthwhile(encode_part(_batches(table, rows), Add, schema, codec=codec), codec)
-    size: int = encode_part(_batches(table, rows), Add, schema, codec=codecs).size
+    size = len(encode_part(_batches(table, rows), Add, schema, codec=codecs))
     return max(1.0, size / len(rows)), codecs
 
 
