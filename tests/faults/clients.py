@@ -32,8 +32,13 @@ if TYPE_CHECKING:
 
 ATTEMPTS = 4
 _PREFIX = "spark.indextables."
-# Threads of a reader would make their calls in any order, and a case must be the same case every time.
-_CALM: dict[str, object] = {f"{_PREFIX}checkpoint.parallelism": 1, f"{_PREFIX}transaction.retry.maxAttempts": ATTEMPTS}
+# Threads of a reader would make their calls in any order, and a case must be the same case every time. Checkpoints are on trial
+# in tests of their own; here the commits alone are.
+_CALM: dict[str, object] = {
+    f"{_PREFIX}checkpoint.parallelism": 1,
+    f"{_PREFIX}checkpoint.enabled": False,
+    f"{_PREFIX}transaction.retry.maxAttempts": ATTEMPTS,
+}
 SETTINGS = Settings.resolve(_CALM)
 UNCACHED = Settings.resolve(_CALM | {f"{_PREFIX}transaction.cache.enabled": False})
 PLAIN = Settings.resolve(_CALM | {f"{_PREFIX}transaction.useOptimized": False})

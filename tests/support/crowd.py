@@ -16,7 +16,7 @@ from indextables.log import open as open_log
 from indextables.log.actions import Add
 from indextables.log.codec import decode
 from indextables.log.commit_info import find_info
-from indextables.log.layout import LOG_DIRECTORY, commit_path
+from indextables.log.layout import LOG_DIRECTORY, commit_path, commit_version
 from indextables.log.lines import parse_lines
 from indextables.storage.open import open_store
 from indextables.storage.temporary import is_temporary
@@ -216,6 +216,7 @@ def _read_commits(table: Table) -> dict[int, tuple[str, tuple[str, ...]]]:
     store = open_store(table.url, settings=Settings.resolve(table.options), properties=table.options)
     listed = [meta.path for meta in store.list_from(LOG_DIRECTORY)]
     assert not [path for path in listed if is_temporary(path.rpartition("/")[2])]
+    listed = [path for path in listed if commit_version(path) is not None]
     assert listed == [commit_path(version) for version in range(len(listed))], "versions are not dense"
     commits = {}
     for version, path in enumerate(listed[1:], start=1):

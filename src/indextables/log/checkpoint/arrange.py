@@ -47,6 +47,7 @@ class Arrangement:
     def __init__(self, snapshot: Snapshot) -> None:
         self._partitions = snapshot.partition_values
         self._types = {name: snapshot.schema.field(name).type for name in snapshot.partition_columns}
+        self._doubtful = {name: snapshot.doubtful_partition(name) for name in snapshot.partition_columns}
         self._paths = snapshot.files["path"]
         self._versions: npt.NDArray[np.int64] = snapshot.files["version"].to_numpy()
         self._order = self._sorted()
@@ -82,6 +83,9 @@ class Arrangement:
         bounds: PartitionBounds = {}
         for name, kind in self._types.items():
             values = self._partitions[name].take(pa.array(rows))
+            doubtful = self._doubtful[name]
+            if doubtful is not None and pc.any(doubtful.take(pa.array(rows))).as_py():
+                continue  # a text that is no value of the column may be any of them
             if pa.types.is_floating(kind) and pc.any(pc.is_nan(values)).as_py():
                 continue
             least, greatest = pc.min_max(values)["min"].as_py(), pc.min_max(values)["max"].as_py()

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import logging
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import chain
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from indextables.errors import CheckpointError, NotFoundError, UnsafePathError
+from indextables.errors import AlreadyExistsError, CheckpointError, NotFoundError, UnsafePathError
 from indextables.log.actions import Add, Remove, Skip
 from indextables.log.checkpoint.json_form import decode_json
 from indextables.log.checkpoint.manifest import actions_of, decode_manifest, state_from
@@ -222,7 +223,8 @@ class CheckpointFinder:
 
         That goes for the whole directory, and so for the parts, which were synced themselves before they had a name.
         """
-        self._store.put_if_absent(place.path, self._store.get(place.path))
+        with suppress(AlreadyExistsError):  # it was written anew in between, and is as good
+            self._store.put_if_absent(place.path, self._store.get(place.path))
 
     def rows(self, manifest: Manifest, parts: Sequence[Part]) -> LogState:
         """Return the state of a checkpoint, as far as some of its parts hold it."""

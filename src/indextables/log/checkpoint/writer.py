@@ -32,7 +32,7 @@ from indextables.log.checkpoint.pointer import Pointer, write_pointer
 from indextables.log.layout import json_checkpoint_path, manifest_path, part_path
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     import numpy.typing as npt
 
@@ -144,8 +144,7 @@ class CheckpointWriter:
         if back.files.num_rows != state.files.num_rows:
             raise CheckpointValidationError(version, path=path, reason="rows are missing")
         self._store.put(path, data)
-        if self._store.get(path) != data:
-            raise CheckpointValidationError(version, path=path, reason="the store holds other bytes")
+        self._check_written(path, data, version, lambda found: decode_json(found, version=version, path=path)[1])
         pointer = Pointer(
             version=version,
             format="json",
@@ -178,8 +177,9 @@ class CheckpointWriter:
         path, data = manifest_path(state.version), encode_manifest(manifest)
         decode_manifest(data, version=state.version, path=path)
         self._store.put(path, data)
-        if self._store.get(path) != data:
-            raise CheckpointValidationError(state.version, path=path, reason="the store holds other bytes")
+        self._check_written(
+            path, data, state.version, lambda found: decode_manifest(found, version=state.version, path=path)
+        )
         pointer = Pointer(
             version=state.version,
             format="parquet",
@@ -191,6 +191,18 @@ class CheckpointWriter:
             created_time=manifest.created_time,
         )
         return pointer, reused, state.files.nbytes / max(stored, 1)
+
+    def _check_written(self, path: str, data: bytes, version: int, decode: Callable[[bytes], object]) -> None:
+        """Make sure that what makes a checkpoint of the parts is there, ours or that of another writer of the same version."""
+        found = self._store.get(path)
+        if found == data:
+            return
+        try:
+            whole = decode(found)
+        except CheckpointError as error:
+            raise CheckpointValidationError(version, path=path, reason="the store holds other bytes") from error
+        if not whole:
+            raise CheckpointValidationError(version, path=path, reason="other software wrote over it")
 
     def _file_parts(self, snapshot: Snapshot, previous: Manifest | None) -> tuple[list[Part], int]:
         """Write the parts that hold active files; return all of them, and how many were there before."""
@@ -233,16 +245,23 @@ class CheckpointWriter:
         data = encode_part([rows], kind, stored_schema(rows), codec=codec)
         return self._put_part(part_path(version, kind=kind.key), data, rows.num_rows, version)
 
-    def _put_part(self, path: str, data: bytes, rows: int, version: int) -> Part:
-        """Write a part under a name that nobody else has used for other bytes, and read it back."""
-        part = Part(path=path, rows=rows, bytes=len(data), sha256=digest(data))
+    def _created(self, path: str, data: bytes) -> bool:
+        """Create a part, unless one of that name is there: be it the same, a cleaner may be about to take it for a leftover."""
+        if self._store.exists(path):
+            return False
         try:
             self._store.put_if_absent(path, data)
         except AlreadyExistsError:
-            if self._store.get(path) != data:
-                unique = self._runtime.new_id()
-                part = msgspec.structs.replace(part, path=f"{path.removesuffix('.parquet')}.{unique}.parquet")
-                self._store.put_if_absent(part.path, data)
+            return False
+        return True
+
+    def _put_part(self, path: str, data: bytes, rows: int, version: int) -> Part:
+        """Write a part under a name that nobody has used before, and read it back."""
+        part = Part(path=path, rows=rows, bytes=len(data), sha256=digest(data))
+        if not self._created(path, data):
+            unique = self._runtime.new_id()
+            part = msgspec.structs.replace(part, path=f"{path.removesuffix('.parquet')}.{unique}.parquet")
+            self._store.put_if_absent(part.path, data)
         del data  # a part is large, and is about to be read back
         try:
             check_part(self._store.get(part.path), part, version=version)

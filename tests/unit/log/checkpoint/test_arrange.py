@@ -80,6 +80,14 @@ class TestCutting:
         assert arrangement.bounds(second.rows) == {"p": ("100", "100", True)}
         assert arrangement.first(second.rows) == ("100", "0001.split")
 
+    def test_says_nothing_of_a_column_with_a_text_that_is_no_value(self) -> None:
+        log = table(pa.int32(), ["1", "2"])
+        log.commit([add("odd.split", partition_values={"p": "many"})], operation="append")
+        arrangement = Arrangement(log.snapshot())
+        first, second = arrangement.slices(rows_per_part=2)
+        assert arrangement.bounds(first.rows) == {"p": ("1", "2", False)}
+        assert arrangement.bounds(second.rows) == {}
+
     def test_says_nothing_of_a_column_with_nan(self) -> None:
         arrangement = Arrangement(table(pa.float64(), ["1.0", "NaN"]).snapshot())
         assert arrangement.bounds(arrangement.slices(rows_per_part=2)[0].rows) == {}
