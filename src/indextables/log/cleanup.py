@@ -20,8 +20,8 @@ from indextables.log.retention import (
     SETTLED_MS,
     aged_checkpoints,
     oldest_kept,
+    settled_parts,
     sort_files,
-    unused_parts,
 )
 
 if TYPE_CHECKING:
@@ -106,11 +106,13 @@ class Cleaner:
         elif gone.any():
             if not valid.has(floor):
                 checkpoint_at(floor)
-                valid = _Valid(self._finder, sort_files(self._listing(latest)), latest)
+                files = sort_files(self._listing(latest))
+                valid = _Valid(self._finder, files, latest)
                 if not valid.has(floor):
                     raise CheckpointError(floor, reason="it is not there after it was written; nothing was cleaned up")
             valid.keep(floor)
             raise_floor(self._store, floor)
+            gone = files.versions < floor
         expired = self._expired(files, valid, floor, now)
         staged = self._store.list_staged(LOG_DIRECTORY)
         unused = self._unused(files, expired, now)
@@ -118,7 +120,7 @@ class Cleaner:
         doomed = [commit_path(int(version)) for version in files.versions[gone]]
         doomed += [meta.path for meta in [*expired, *unused]]
         failures = [] if dry_run else self._delete(doomed, progress)
-        if gone.any() and not dry_run and not failures:
+        if (gone.any() or len(files.marks) > 1) and not dry_run and not failures:
             drop_old_marks(self._store, below=read_floor(self._store))
         result = CleanupResult(
             oldest_version=floor,
@@ -155,7 +157,7 @@ class Cleaner:
         aged = aged_checkpoints(files, now_ms=now, settings=self._settings)
         if not aged:
             return []
-        needed = {valid.base(version) for version in (floor, files.tail) if version > 0}
+        needed = {valid.base(version) for version in (floor, max(floor, files.tail)) if version > 0}
         if None in needed:
             return []  # commits are gone and no checkpoint of ours stands for them, so one of other software has to
         kept = {*valid.newest_few(NEWEST_CHECKPOINTS), *needed}
@@ -169,7 +171,7 @@ class Cleaner:
             for version, meta in files.checkpoints
             if meta.path not in going and manifest_version(meta.path) is not None
         ]
-        doubtful = unused_parts(files, set(staying), now_ms=now)
+        doubtful = settled_parts(files, now_ms=now)
         if not doubtful:
             return []
         used: set[str] = set()

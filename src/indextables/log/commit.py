@@ -8,7 +8,7 @@ not know whether he won asks the store, which `storage.retry` does, and if even 
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -20,6 +20,7 @@ from indextables.errors import (
     LogCorruptionError,
     NotFoundError,
     OutcomeUnknownError,
+    StorageError,
     TableNotFoundError,
 )
 from indextables.log.actions import Remove, Skip
@@ -27,16 +28,17 @@ from indextables.log.codec import encode
 from indextables.log.commit_info import CommitInfo, find_info, stamp
 from indextables.log.conflicts import Kind, find_conflict, kinds_of
 from indextables.log.floor import read_floor
-from indextables.log.layout import commit_path
+from indextables.log.layout import commit_path, commit_version
 from indextables.log.lines import format_lines
 from indextables.log.protocol import check_writable
+from indextables.log.rebase import rebased, repeats
 from indextables.log.state import commit_infos
 from indextables.log.tip import find_tip, identified, still_there
 from indextables.runtime import Stopwatch
 from indextables.storage.retry import RetryPolicy
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from indextables.config import Settings
     from indextables.log.actions import Action
@@ -135,18 +137,22 @@ class Committer:
                 raise CommitUnknownError(
                     self._reader.store.url, version=lost, commit_id=intent.id, detail=error.reason
                 ) from error
+            except NotFoundError as error:
+                if (missing := commit_version(error.path)) is None or missing >= read_floor(self._reader.store):
+                    raise
+                raise self._too_slow(missing) from error
             check_writable(tip.protocol, table=self._reader.store.url)
             for version, theirs in overtook:
                 if (settled := self._settled(version, theirs, intent)) is not None:
                     return settled, tip
-                intent = _rebased(intent, theirs)
+                intent = rebased(intent, theirs)
             checked = tip.version
             if not intent.actions:
                 return CommitResult(
                     version=tip.version, commit_id=intent.id, timestamp=tip.timestamp, written=False
                 ), tip
             if (won := self._try(intent, tip, attempt=attempt + 1, read_version=read_version)) is not None:
-                self._check_floor(won[0].version, begun)
+                self._check_floor(won[0], begun)
                 return won
             lost = tip.version + 1
             self._runtime.sleep(policy.delay(attempt, self._runtime))
@@ -184,21 +190,40 @@ class Committer:
         result = CommitResult(version=version, commit_id=intent.id, timestamp=info.timestamp, attempts=attempt)
         return result, identified(self._reader, tip.advanced(version, actions, timestamp=info.timestamp))
 
-    def _check_floor(self, version: int, begun: Stopwatch) -> None:
+    def _check_floor(self, won: CommitResult, begun: Stopwatch) -> None:
         """Make sure that the version was free because nobody had it, not because cleanup took it away while we slept."""
-        if begun.elapsed_ms() < self._settings.retention.log_ms / 2 or read_floor(self._reader.store) <= version:
+        store, version = self._reader.store, won.version
+        if begun.elapsed_ms() < self._settings.retention.log_ms / 2:
             return
-        self._reader.store.delete(commit_path(version))  # below the floor nobody reads it
-        raise ConcurrentWriteError(
+        try:
+            below = version < read_floor(store)
+            # A listing is a hint, and may lack the mark; but nobody has a new version without the one before it.
+            doubtful = not below and not store.exists(commit_path(version - 1))
+        except StorageError as error:
+            raise CommitUnknownError(
+                store.url, version=version, commit_id=won.commit_id, detail=f"it took long, and then {error}"
+            ) from error
+        if doubtful:
+            raise CommitUnknownError(
+                store.url, version=version, commit_id=won.commit_id, detail="the version before it is gone"
+            )
+        if below:
+            store.delete(commit_path(version))  # below the floor nobody reads it
+            raise self._too_slow(version)
+
+    def _too_slow(self, version: int) -> ConcurrentWriteError:
+        return ConcurrentWriteError(
             self._reader.store.url,
             version=version,
             operation="cleanup",
-            cause="this commit took so long that its version was taken by others and cleaned up since",
+            cause="this commit took so long that versions which it builds on were cleaned up since",
         )
 
     def _refreshed(self, tip: Tip) -> Tip:
         newest = find_tip(self._reader, known=tip)
         if still_there(self._reader, tip) is None:
+            if tip.version < read_floor(self._reader.store):
+                raise self._too_slow(tip.version)
             raise TableNotFoundError(self._reader.store.url, detail="it was dropped or made anew while this commit ran")
         return newest
 
@@ -207,7 +232,7 @@ class Committer:
         info = commit_infos(theirs).get(version)
         if info and info.id == intent.id:
             return CommitResult(version=version, commit_id=info.id, timestamp=info.timestamp)
-        if info and _includes(info, intent):
+        if info and repeats(info, intent):
             self._reader.keep(version)
             return CommitResult(version=version, commit_id=info.id, timestamp=info.timestamp, written=False)
         conflict = find_conflict(intent.kinds, intent.removes, theirs, basis=intent.basis)
@@ -220,33 +245,6 @@ class Committer:
                 files=conflict.files,
             )
         return None
-
-
-def _includes(info: CommitInfo, intent: Intent) -> bool:
-    """Tell whether a commit is a batch that makes ours a repetition."""
-    if intent.app is None or intent.batch is None or info.batch is None:
-        return False
-    return info.app == intent.app and info.batch >= intent.batch
-
-
-def _rebased(intent: Intent, theirs: ActionColumns) -> Intent:
-    """Carry skips over a commit of others: counts go on from theirs, and files that are gone need no skip."""
-    if Kind.SKIP not in intent.kinds:
-        return intent
-    gone = frozenset(theirs.removes["path"].to_pylist())
-    counts = dict(zip(theirs.skips["path"].to_pylist(), theirs.skips["skip_count"].to_pylist(), strict=True))
-    actions = [
-        _recounted(action, counts) if isinstance(action, Skip) else action
-        for action in intent.actions
-        if not (isinstance(action, Skip) and action.path in gone)
-    ]
-    return replace(intent, actions=actions)
-
-
-def _recounted(skip: Skip, counts: Mapping[str, int | None]) -> Skip:
-    if skip.path not in counts:
-        return skip
-    return msgspec.structs.replace(skip, skip_count=max(skip.skip_count or 1, (counts[skip.path] or 1) + 1))
 
 
 def encode_commit(actions: Sequence[Action], settings: Settings, *, path: str) -> bytes:

@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from indextables.errors import LogCorruptionError, NotFoundError, VersionNotFoundError
 from indextables.log.cache import CacheStats, Level
 from indextables.log.commits import CommitReader
-from indextables.log.layout import commit_version
+from indextables.log.layout import commit_path, commit_version
 from indextables.log.plain import replay_plainly
 from indextables.log.protocol import check_readable
 from indextables.log.replay import MadeAnewError, Replay
 from indextables.log.snapshot import Snapshot
 from indextables.log.tip import find_tip, still_there
 from indextables.log.versions import list_versions
-from indextables.runtime import ForkSafeLock
+from indextables.runtime import ForkSafeLock, Stopwatch
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -47,6 +47,7 @@ class Loader:
         self._tip: Tip | None = None
         self._newest: Snapshot | None = None
         self._checked_at = float("-inf")
+        self._since: Stopwatch | None = None
         self._caching = settings.cache.enabled and settings.transaction.use_optimized
         self._protocols: Level[Protocol] = self._level()
         self._metadatas: Level[MetaData] = self._level()
@@ -67,7 +68,7 @@ class Loader:
             TableNotFoundError: There is no table.
             ProtocolError: The table needs a newer reader.
         """
-        known = self._tip if self._caching else None
+        known = self._tip if self._caching and self._is_recent() else None
         try:
             tip = find_tip(self.reader, known=known)
         except (LogCorruptionError, NotFoundError):
@@ -81,6 +82,10 @@ class Loader:
         self.know(tip)
         return tip
 
+    def _is_recent(self) -> bool:
+        """Tell whether what is known is so young that cleanup cannot have gone past it since."""
+        return self._since is not None and self._since.elapsed_ms() < self._settings.retention.log_ms / 2
+
     def _found_anew(self) -> Tip:
         self.forget()
         return find_tip(self.reader)
@@ -92,6 +97,7 @@ class Loader:
             if known is None or known.metadata.id != tip.metadata.id or known.version <= tip.version:
                 self._tip = tip
             self._checked_at = self._runtime.monotonic()
+            self._since = Stopwatch(self._runtime)
 
     def forget(self) -> None:
         """Forget everything, as if the log had never been read."""
@@ -168,6 +174,9 @@ class Loader:
         """Return every version."""
         tip = self.tip()
         known: list[int] = self._remembered(self._lists, tip, tip.version, lambda: list_versions(self._store))
+        if known and not self._store.exists(commit_path(known[0])):  # another process cleaned up
+            self._lists.clear()
+            known = list_versions(self._store)
         return list(known)
 
     def actions(self, version: int) -> list[Action]:

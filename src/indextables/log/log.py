@@ -15,6 +15,7 @@ from indextables.log.commit_info import WRITER_TAG
 from indextables.log.conflicts import Kind, shape
 from indextables.log.create import create, new_metadata, same_table
 from indextables.log.evolution import changed
+from indextables.log.floor import read_floor
 from indextables.log.protocol import check_upgrade, check_writable
 from indextables.log.removal import removes_of, rows_of
 from indextables.log.restore import restoring
@@ -273,6 +274,8 @@ class TransactionLog(LogView):
             DataFilesMissingError: Data files of that version are gone; it names them.
             ConcurrentWriteError: Somebody changed the table since this call began.
         """
+        if version < read_floor(self._store):
+            raise self._loader.no_version(version)
         now, then = self.snapshot(), self.snapshot(version)
         tip = self._loader.tip()
         check_writable(tip.protocol, table=self.url)

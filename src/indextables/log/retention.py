@@ -44,7 +44,7 @@ class LogFiles:
         sizes: How large each is.
         checkpoints: The files that make checkpoints, with their versions.
         parts: The files that checkpoints consist of.
-        floor: The greatest mark that says which versions are gone; 0 for none.
+        marks: The marks that say which versions are gone.
     """
 
     versions: npt.NDArray[np.int64]
@@ -52,7 +52,12 @@ class LogFiles:
     sizes: npt.NDArray[np.int64]
     checkpoints: tuple[tuple[int, ObjectMeta], ...]
     parts: tuple[ObjectMeta, ...]
-    floor: int = 0
+    marks: tuple[int, ...] = ()
+
+    @property
+    def floor(self) -> int:
+        """The version below which commits are gone, or will be; 0 where nothing was ever cleaned."""
+        return max(self.marks, default=0)
 
     @property
     def oldest(self) -> int:
@@ -75,7 +80,7 @@ class LogFiles:
 def sort_files(listing: Iterable[ObjectMeta]) -> LogFiles:
     """Return the files of a listing, by what they are."""
     commits: set[tuple[int, int, int]] = set()
-    checkpoints, parts, floor = [], [], 0
+    checkpoints, parts, marks = [], [], []
     for meta in listing:
         if (version := commit_version(meta.path)) is not None:
             commits.add((version, meta.modified_ms, meta.size))
@@ -86,7 +91,7 @@ def sort_files(listing: Iterable[ObjectMeta]) -> LogFiles:
         elif part_version(meta.path) is not None:
             parts.append(meta)
         elif (version := floor_version(meta.path)) is not None:
-            floor = max(floor, version)
+            marks.append(version)
     columns = np.array(sorted(commits), np.int64).reshape(-1, 3)
     return LogFiles(
         versions=columns[:, 0],
@@ -94,7 +99,7 @@ def sort_files(listing: Iterable[ObjectMeta]) -> LogFiles:
         sizes=columns[:, 2],
         checkpoints=tuple(sorted(checkpoints, key=lambda entry: (entry[0], entry[1].path))),
         parts=tuple(parts),
-        floor=floor,
+        marks=tuple(marks),
     )
 
 
@@ -128,10 +133,6 @@ def aged_checkpoints(files: LogFiles, *, now_ms: int, settings: Settings) -> lis
     return [(version, meta) for version, meta in files.checkpoints if now_ms - meta.modified_ms > limit]
 
 
-def unused_parts(files: LogFiles, checkpoints: set[int], *, now_ms: int) -> list[ObjectMeta]:
-    """Return the parts that were made for none of these checkpoints, unless one that is being written may use them."""
-    return [
-        meta
-        for meta in files.parts
-        if part_version(meta.path) not in checkpoints and now_ms - meta.modified_ms > SETTLED_MS
-    ]
+def settled_parts(files: LogFiles, *, now_ms: int) -> list[ObjectMeta]:
+    """Return the parts that no checkpoint which is being written can consist of without being known yet."""
+    return [meta for meta in files.parts if now_ms - meta.modified_ms > SETTLED_MS]

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from indextables.errors import TableNotFoundError
-from indextables.log.bounds import trusted_bounds
+from indextables.log.bounds import ColumnCounts, trusted_bound, trusted_bounds, trusted_counts
 from indextables.log.commit_info import COMMIT_TAG, WRITER_TAG
 from indextables.log.protocol import LEGACY
 from indextables.log.schema import parse_schema
@@ -21,7 +21,7 @@ from indextables.storage.paths import HIVE_DEFAULT_PARTITION, unescape_partition
 from indextables.values import parse_values
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from indextables.log.actions import MetaData, Protocol
     from indextables.log.state import Batch, LogState
@@ -40,6 +40,8 @@ class Snapshot:
     def __init__(self, url: str, state: LogState) -> None:
         self.url = url
         self.state = state
+        self._bounds: dict[str, tuple[pa.ChunkedArray | None, pa.ChunkedArray | None]] = {}
+        self._counts: dict[str, ColumnCounts] = {}
 
     @property
     def version(self) -> int:
@@ -130,12 +132,39 @@ class Snapshot:
     @cached_property
     def min_values(self) -> pa.Table:
         """Lower bounds, a typed column a column of the table; null where none can be trusted."""
-        return trusted_bounds(self.files["min_values"], self.schema, ours=self.ours)
+        return trusted_bounds(self.files["min_values"], self.schema, ours=self.ours, lower=True)
 
     @cached_property
     def max_values(self) -> pa.Table:
         """Upper bounds, as `min_values`."""
         return trusted_bounds(self.files["max_values"], self.schema, ours=self.ours)
+
+    def bounds(self, path: str) -> tuple[pa.ChunkedArray | None, pa.ChunkedArray | None]:
+        """Return the typed lower and upper bounds of one column, made when it is first asked for; None where no file has any."""
+        if path not in self._bounds:
+            sides = (("min_values", True), ("max_values", False))
+            typed = (
+                trusted_bound(self.files[side], path, self.schema, ours=self.ours, lower=lower) for side, lower in sides
+            )
+            # Commits leave many small chunks, on which every later look at them would spend its time.
+            least, greatest = (
+                None if column is None else pa.chunked_array([column.combine_chunks()]) for column in typed
+            )
+            self._bounds[path] = (least, greatest)
+        return self._bounds[path]
+
+    @cached_property
+    def trusted_records(self) -> pa.ChunkedArray:
+        """How many rows each file has; null where nobody of ours says so."""
+        counts = self.files["num_records"]
+        return pa.chunked_array([pc.if_else(self.ours, counts, pa.scalar(None, counts.type)).combine_chunks()])
+
+    def counts(self, paths: Iterable[str]) -> dict[str, ColumnCounts]:
+        """Return the counts of nulls and of NaN, and whether bounds are inexact, of some columns."""
+        wanted = list(dict.fromkeys(paths))
+        if missing := [path for path in wanted if path not in self._counts]:
+            self._counts |= trusted_counts(self.files["stats"], missing, ours=self.ours)
+        return {path: self._counts[path] for path in wanted}
 
     @cached_property
     def partition_values(self) -> pa.Table:
@@ -145,6 +174,15 @@ class Snapshot:
             texts = _child(self.files["partition_values"], name)
             columns[name] = parse_values(self._unescaped(texts), self.schema.field(name).type)
         return pa.table(columns)
+
+    def doubtful_partition(self, name: str) -> pa.Array | None:
+        """Return the files whose value of a partition column is a text that its type does not know; None if there are none."""
+        texts = _child(self.files["partition_values"], name)
+        typed = self.partition_values[name]
+        if typed.null_count == texts.null_count:
+            return None
+        lost = pc.and_(pc.is_null(typed), pc.is_valid(self._unescaped(texts))).combine_chunks()
+        return lost if pc.any(lost).as_py() else None
 
     def _unescaped(self, texts: pa.ChunkedArray) -> pa.ChunkedArray:
         """Decode values that the original implementation wrote, which are escaped like directory names."""

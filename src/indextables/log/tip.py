@@ -150,6 +150,7 @@ def _search(reader: CommitReader, version: int) -> Tip:
         following = versions[0] - 1
         batch = min(max(1, version - following - 1), _LARGEST_BATCH)
     if found.metadata is None:
+        list_versions(reader.store)  # which says what is missing, if anything is
         raise TableNotFoundError(reader.store.url, detail="its log holds no metaData action")
     return Tip(
         version=version,

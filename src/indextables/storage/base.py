@@ -34,17 +34,19 @@ class ObjectMeta:
 
 
 class Store(ABC):
-    """Bytes at paths below one root."""
+    """Bytes at paths below one root.
+
+    Attributes:
+        lists_whole_directories: Whether a listing costs as much as its directory is large, wherever it starts, so that few names
+            are better asked for one by one.
+    """
+
+    lists_whole_directories: bool = True
 
     @property
     @abstractmethod
     def url(self) -> str:
         """Where the root is, as a person would write it, without secrets."""
-
-    @property
-    def lists_whole_directories(self) -> bool:
-        """Whether a listing costs as much as its directory is large, wherever it starts, so that few names are better asked for."""
-        return True
 
     @abstractmethod
     def put_if_absent(self, path: str, data: bytes) -> None:

@@ -39,6 +39,8 @@ class LocalStore(Store):
     """A directory of the local file system; it comes into being with the first write."""
 
     def __init__(self, root: str | Path, *, runtime: Runtime = SYSTEM) -> None:
+        if "\0" in str(root):
+            raise UnsafePathError(str(root), "it holds a NUL character")
         self._root = Path(os.path.abspath(root))  # noqa: PTH100 - resolve() would follow links, which the user may have meant
         self._runtime = runtime
         self._inside: set[Path] = set()
@@ -194,6 +196,8 @@ class LocalStore(Store):
         except PermissionError as error:
             raise PermissionDeniedError(path, store=self.url, detail=error.strerror or "") from error
         except OSError as error:
+            if error.errno in (errno.ENAMETOOLONG, errno.ELOOP):
+                raise NotFoundError(path, store=self.url, detail=error.strerror or "") from error
             raise StorageUnavailableError(
                 path,
                 store=self.url,

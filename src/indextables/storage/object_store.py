@@ -1,9 +1,8 @@
 """Object stores through obstore: S3 and what speaks its language, Google Cloud Storage, Azure, and memory.
 
-Three things are done here that obstore leaves open. Its retries are off, because a repeated conditional write meets its own
-first attempt and reports a conflict that never was. Every write is one request, never a multipart upload, so that its outcome is
-one answer and a failed one leaves no hidden parts behind (S3 takes 5 GiB that way). And its error texts repeat what the server
-said, which can be the whole request with its credentials: they are cut down to status and code before anybody sees them.
+Three things are done here that obstore leaves open. Its retries are off: a repeated conditional write meets its own first attempt
+and reports a conflict that never was. Every write is one request (S3 takes 5 GiB so), so that its outcome is one answer and no
+hidden parts stay behind. And its error texts, which can repeat the whole request with its credentials, are cut down to a code.
 """
 
 from __future__ import annotations
@@ -179,6 +178,7 @@ class ObjectStore(Store):
     """Objects below a prefix of one bucket. Open it with `open_object_store`."""
 
     def __init__(self, client: _Client, *, url: str, prefix: str = "", secrets: Iterable[Secret] = ()) -> None:
+        self.lists_whole_directories = False
         self._client = client
         self._url = url
         self._prefix = f"{prefix}/" if prefix else ""
@@ -187,10 +187,6 @@ class ObjectStore(Store):
     @property
     def url(self) -> str:
         return self._url
-
-    @property
-    def lists_whole_directories(self) -> bool:
-        return False
 
     def put_if_absent(self, path: str, data: bytes) -> None:
         key = self._key(path)

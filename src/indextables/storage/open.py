@@ -6,9 +6,7 @@ from typing import TYPE_CHECKING
 
 from indextables.errors import UnsafePathError, UnsupportedStoreError
 from indextables.runtime import SYSTEM, Runtime
-from indextables.storage.hdfs import HdfsStore
 from indextables.storage.local import LocalStore
-from indextables.storage.object_store import OBJECT_STORE_SCHEMES, open_object_store
 from indextables.storage.retry import RetryingStore, RetryPolicy
 
 if TYPE_CHECKING:
@@ -63,10 +61,15 @@ def _adapter(
         return LocalStore(url, runtime=runtime)
     if scheme == "file":
         return LocalStore(_local_path(url, rest), runtime=runtime)
+    # These clients take longer to import than a local table takes to open.
+    if scheme == "hdfs" and (hadoop is None or settings.storage.hdfs_client == "native"):
+        from indextables.storage.hdfs import HdfsStore  # noqa: PLC0415
+
+        return HdfsStore(url, options=properties, runtime=runtime)
+    from indextables.storage.object_store import OBJECT_STORE_SCHEMES, open_object_store  # noqa: PLC0415
+
     if scheme in OBJECT_STORE_SCHEMES:
         return open_object_store(url, options=properties)
-    if scheme == "hdfs" and (hadoop is None or settings.storage.hdfs_client == "native"):
-        return HdfsStore(url, options=properties, runtime=runtime)
     if hadoop is not None:
         return hadoop(url)
     raise UnsupportedStoreError(

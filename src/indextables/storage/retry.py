@@ -47,16 +47,13 @@ class RetryingStore(Store):
 
     def __init__(self, inner: Store, *, policy: RetryPolicy | None = None, runtime: Runtime = SYSTEM) -> None:
         self._inner = inner
+        self.lists_whole_directories = inner.lists_whole_directories
         self._policy = policy or RetryPolicy()
         self._runtime = runtime
 
     @property
     def url(self) -> str:
         return self._inner.url
-
-    @property
-    def lists_whole_directories(self) -> bool:
-        return self._inner.lists_whole_directories
 
     def put_if_absent(self, path: str, data: bytes) -> None:
         """Create an object, or find out who did.

@@ -72,6 +72,7 @@ class FaultStore(Store):
         if plan is not None and plan.kind in _INSIDE and not isinstance(inner, Model):
             raise TypeError(f"{plan.kind.name} strikes inside a write, which takes one of the models, not {inner!r}")
         self._inner = inner
+        self.lists_whole_directories = inner.lists_whole_directories
         self._plan = plan
         self._lock = threading.Lock()
         self.calls: list[tuple[Op, str]] = []
@@ -81,10 +82,6 @@ class FaultStore(Store):
     @property
     def url(self) -> str:
         return self._inner.url
-
-    @property
-    def lists_whole_directories(self) -> bool:
-        return self._inner.lists_whole_directories
 
     def put_if_absent(self, path: str, data: bytes) -> None:
         self._write("put_if_absent", path, data)

@@ -223,13 +223,11 @@ class Model(Store):
 class S3Model(Model):
     """S3: a flat space of objects, each put atomic, `If-None-Match: *` decided in one step, listings strongly consistent."""
 
+    lists_whole_directories = False
+
     @property
     def url(self) -> str:
         return "s3 model"
-
-    @property
-    def lists_whole_directories(self) -> bool:
-        return False
 
     def _steps(self, op: WriteOp, path: str, data: bytes) -> Iterator[Step]:
         yield Step.PUBLISH

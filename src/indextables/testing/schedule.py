@@ -133,15 +133,12 @@ class _Handle(Store):
 
     def __init__(self, inner: Store, scheduler: Scheduler) -> None:
         self._inner = inner
+        self.lists_whole_directories = inner.lists_whole_directories
         self._scheduler = scheduler
 
     @property
     def url(self) -> str:
         return self._inner.url
-
-    @property
-    def lists_whole_directories(self) -> bool:
-        return self._inner.lists_whole_directories
 
     def put_if_absent(self, path: str, data: bytes) -> None:
         self._scheduler.pause("put_if_absent", path)

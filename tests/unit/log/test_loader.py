@@ -54,7 +54,6 @@ class TestCost:
         log = opened.log
         questions = (
             log.snapshot,
-            log.versions,
             log.latest_version,
             log.skipped_files,
             log.files_in_cooldown,
@@ -69,6 +68,12 @@ class TestCost:
             ask()
         for ask in questions:
             assert opened.cost(ask) == WARM
+
+    def test_of_the_list_of_versions_is_one_more_to_see_whether_the_oldest_was_cleaned_up(self) -> None:
+        place, _ = new_table(files=5)
+        opened = place.open()
+        opened.log.versions()
+        assert opened.cost(opened.log.versions) == WARM + Counter(head=1)
 
     @pytest.mark.parametrize("new", [1, 7])
     def test_of_a_refresh_is_a_read_for_each_new_commit(self, new: int) -> None:

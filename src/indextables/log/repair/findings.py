@@ -73,6 +73,7 @@ class RepairResult:
         dry_run: Whether it only looked.
         way: How the log is repaired.
         changed: Whether anything was written.
+        exact: Whether the newest version is known to be complete, so that only history is lost, if anything.
         findings: Everything that is wrong, data files included.
         steps: What was done, or would be, in order.
         version: The newest version after the repair.
@@ -93,6 +94,7 @@ class RepairResult:
     dry_run: bool
     way: Way
     changed: bool = False
+    exact: bool = True
     findings: tuple[Finding, ...] = ()
     steps: tuple[str, ...] = ()
     version: int = -1

@@ -93,11 +93,14 @@ def take_inventory(store: Store, settings: Settings) -> Inventory:
     while (following := max(found, default=-1) + 1) <= MAX_VERSION and store.exists(commit_path(following)):
         found.add(following)
         objects[commit_path(following)] = store.head(commit_path(following))
+    if POINTER not in objects and store.exists(POINTER):
+        objects[POINTER] = store.head(POINTER)
     checkpoints = _checkpoints(store, settings, objects)
     commits = tuple(sorted(version for version in found if version >= floor))
     first = _first(commits, floor, checkpoints)
     missing = _missing(store, commits, first)
     commits = tuple(sorted({*commits, *missing.found}))
+    objects |= {path: store.head(path) for path in map(commit_path, missing.found)}
     return Inventory(
         objects=objects,
         commits=commits,

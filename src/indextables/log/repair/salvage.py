@@ -59,12 +59,6 @@ def filler_line(version: int) -> bytes:
     return msgspec.json.encode({REPAIR: {"version": version, "detail": FILLER}}) + b"\n"
 
 
-def is_filler(actions: list[Action], version: int) -> bool:
-    """Tell whether a commit that can be read stands in for a lost one."""
-    info = find_info(actions, version)
-    return info is not None and info.operation == REPAIR and info.user == FILLER
-
-
 def check_commit(data: bytes, *, path: str) -> list[Action]:
     """Return the actions of a commit that is whole.
 
@@ -84,7 +78,8 @@ def salvage(data: bytes, *, version: int, path: str) -> Salvaged:
     if data == filler_line(version):
         return Salvaged(actions=[], reason=FILLER, filler=True)
     text, reason = _opened(data, path)
-    good, lost = [], []
+    good: list[Action] = []
+    lost: list[int] = []
     for number, line in enumerate(text.removeprefix(_BOM).split(b"\n"), start=1):
         if not line.strip():
             continue
@@ -95,7 +90,8 @@ def salvage(data: bytes, *, version: int, path: str) -> Salvaged:
             reason = reason or f"line {number}: {error.reason}"
     if text.startswith(_BOM):
         reason = reason or "it starts with a byte order mark"
-    applied = good if _may_be_halved(good, version) else [a for a in good if not isinstance(a, Add | Remove)]
+    halved = _may_be_halved(good, version)
+    applied = [action for action in good if halved or not isinstance(action, Add | Remove)]
     return Salvaged(
         actions=applied,
         lost_lines=tuple(lost),

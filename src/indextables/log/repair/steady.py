@@ -19,7 +19,7 @@ _MOST_LISTINGS: Final = 4
 
 
 def steady_get(store: Store, path: str) -> bytes | None:
-    """Return the bytes that two reads in a row gave, or None where nothing is.
+    """Return the bytes that two reads in a row gave, all that the store says there are, or None where nothing is.
 
     Raises:
         StorageUnavailableError: No two reads agree.
@@ -27,7 +27,7 @@ def steady_get(store: Store, path: str) -> bytes | None:
     before: bytes | None = _get(store, path)
     for _ in range(_MOST_READS):
         again = _get(store, path)
-        if again == before:
+        if again == before and (again is None or len(again) == _size(store, path)):
             return again
         before = again
     raise StorageUnavailableError(path, store=store.url, detail="each read gives other bytes")
@@ -49,6 +49,13 @@ def readable(store: Store, path: str, read: Callable[[bytes], object]) -> bytes 
             return steady_get(store, path)
         return data
     return steady_get(store, path)
+
+
+def _size(store: Store, path: str) -> int | None:
+    try:
+        return store.head(path).size
+    except NotFoundError:
+        return None
 
 
 def _get(store: Store, path: str) -> bytes | None:
