@@ -12,6 +12,7 @@
     ├── UnsafePathError                 a path points, or could point, outside its table (also a ValueError)
     ├── LogCorruptionError              bytes of the log are not what a writer wrote
     │   └── UnknownActionError          a line holds an action that this version does not know
+    ├── SplitCorruptionError            a data file is not what the log says it is
     ├── ProtocolError                   the table needs a newer reader or writer
     ├── ConcurrentWriteError            another writer's commit rules ours out
     ├── CommitUnknownError              the commit may or may not have landed
@@ -23,6 +24,15 @@
     ├── TableExistsError                another table is there (also a FileExistsError)
     ├── VersionNotFoundError            the table never had, or no longer has, that version (also a LookupError)
     ├── SchemaError                     a schema, or a change of one, that cannot be (also a ValueError)
+    ├── MetastoreError                  a call to the Hive Metastore failed
+    ├── CompactionError                 Lakekeeper did not do what it was asked; no row is lost
+    │   ├── TableRefusedError           this kind of table, or its state, is not compacted
+    │   ├── UnfinishedRunError          an earlier run ended half-way and comes first
+    │   ├── ConcurrentChangeError       files changed while they were being compacted
+    │   ├── VerificationError           what was written is not what was read
+    │   ├── RollbackRefusedError        going back would lose newer files
+    │   └── RecoveryError               directories are as no run leaves them; nothing was touched
+    ├── PredicateError                  a filter that cannot be read, or does not fit its table (also a ValueError)
     └── EnvironmentSetupError           something outside Python is missing: Java, a server, a tool
 
 Every error carries what a caller needs as attributes, and its text ends with the way out. Errors pickle with all their
@@ -196,6 +206,17 @@ class UnknownActionError(LogCorruptionError):
         )
 
 
+class SplitCorruptionError(IndexTablesError):
+    """A data file is damaged, was replaced by another one, or is of a kind that cannot be read here."""
+
+    def __init__(
+        self, path: str, reason: str, *, way_out: str = "Restore the file from a copy, or remove it from the table"
+    ) -> None:
+        self.path = path
+        self.reason = reason
+        super().__init__(f"The file {path} cannot be read: {reason}", way_out)
+
+
 class ProtocolError(IndexTablesError):
     """The table needs a newer reader or writer."""
 
@@ -324,5 +345,102 @@ class SchemaError(IndexTablesError, ValueError):
         super().__init__(problem, way_out)
 
 
+class PredicateError(IndexTablesError, ValueError):
+    """A filter that cannot be read, or that does not fit its table.
+
+    Where the text is known, `position` is the character that the error is about, counted from 0, and `snippet` shows it: the
+    line, and under it a caret. Tracebacks show the snippet too.
+    """
+
+    def __init__(
+        self,
+        problem: str,
+        *,
+        text: str | None = None,
+        position: int | None = None,
+        way_out: str = "Correct the predicate and try again",
+    ) -> None:
+        self.text = text
+        self.position = position
+        self.snippet: str | None = None
+        place = ""
+        if text is not None and position is not None:
+            start = text.rfind("\n", 0, position) + 1
+            line = text[start:].split("\n", 1)[0]
+            left = max(0, position - start - 60)
+            self.snippet = f"{line[left : left + 120]}\n{' ' * (position - start - left)}^"
+            place = f", at character {position + 1}"
+        super().__init__(f"{problem.rstrip('.')}{place}", way_out)
+        if self.snippet is not None:
+            self.add_note(self.snippet)
+
+
 class EnvironmentSetupError(IndexTablesError):
     """Something outside Python is missing: Java, a server, a tool."""
+
+
+class MetastoreError(IndexTablesError):
+    """A call to the Hive Metastore failed; `kind` is the name of its own exception, where it sent one."""
+
+    def __init__(self, call: str, *, kind: str, detail: str, way_out: str = "") -> None:
+        self.call = call
+        self.kind = kind
+        self.detail = detail
+        super().__init__(
+            f"The Metastore call {call} failed with {kind}: {' '.join(detail.split())}",
+            way_out or "Check the Metastore's log, then run the command again",
+        )
+
+
+class CompactionError(IndexTablesError):
+    """Lakekeeper did not do what it was asked; no row is lost. `table` is the Hive table, as `database.name`."""
+
+    _way_out = "Nothing is lost; run the command again when the cause is gone"
+
+    def __init__(self, table: str, reason: str, *, way_out: str = "") -> None:
+        self.table = table
+        self.reason = reason
+        super().__init__(f"{table}: {' '.join(reason.split())}", way_out or self._way_out)
+
+
+class TableRefusedError(CompactionError):
+    """This kind of table, or its state, is not compacted."""
+
+    _way_out = "The table is as it was"
+
+
+class UnfinishedRunError(CompactionError):
+    """An earlier run ended half-way and comes first."""
+
+    def __init__(self, table: str, *, run: str, state: str) -> None:
+        self.run = run
+        self.state = state
+        super().__init__(
+            table, f"run {run} is unfinished (state {state})", way_out=f"Run lakekeeper recover --table {table} first"
+        )
+
+
+class ConcurrentChangeError(CompactionError):
+    """Files changed while they were being compacted."""
+
+    _way_out = "Every directory is back as it was; run compact again when no job writes to the table"
+
+
+class VerificationError(CompactionError):
+    """What was written is not what was read."""
+
+    _way_out = "The table is as it was; what was written has been thrown away"
+
+
+class RollbackRefusedError(CompactionError):
+    """Going back would lose newer files."""
+
+    _way_out = "Pass --keep-newer to carry files that were added since into the restored table"
+
+
+class RecoveryError(CompactionError):
+    """Directories are as no run leaves them; nothing was touched."""
+
+    _way_out = (
+        "Nothing was touched: look at the directories named here, and decide by hand which of them holds the rows"
+    )

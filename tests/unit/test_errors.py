@@ -33,7 +33,17 @@ EXAMPLES: list[IndexTablesError] = [
     errors.TableExistsError("t", detail="its schema differs"),
     errors.VersionNotFoundError("t", version=9, available="0 to 4"),
     errors.SchemaError("Two columns clash", columns=["a", "A"]),
+    errors.PredicateError("Nothing follows the =", text="a = ", position=2),
     errors.EnvironmentSetupError("Java is missing", "Install it"),
+    errors.SplitCorruptionError("t/f.split", "its footer is damaged"),
+    errors.MetastoreError("get_table", kind="NoSuchObjectException", detail="no table\nof that name"),
+    errors.CompactionError("db.t", "the cause"),
+    errors.TableRefusedError("db.t", "it is bucketed"),
+    errors.UnfinishedRunError("db.t", run="20260101_000000", state="swapping"),
+    errors.ConcurrentChangeError("db.t", "a file appeared"),
+    errors.VerificationError("db.t", "rows differ"),
+    errors.RollbackRefusedError("db.t", "newer files"),
+    errors.RecoveryError("db.t", "live and old are both gone"),
 ]
 
 
