@@ -11,16 +11,82 @@ import binascii
 import datetime as dt
 import decimal
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
 _EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 _MICROSECOND = dt.timedelta(microseconds=1)
+_FIRST_DAY, _LAST_DAY = (day.toordinal() - dt.date(1970, 1, 1).toordinal() for day in (dt.date.min, dt.date.max))
+_SPARK_TYPE: Final = b"spark.type"
+_VARIANT: Final = b"variant"
+
+
+class Leaf(NamedTuple):
+    """A column that statistics can be about: of a simple type, at the top or inside structs.
+
+    Attributes:
+        path: How statistics and predicates call it: its name, with dots where it lies inside structs.
+        names: The same, name by name.
+        field: Its own field.
+    """
+
+    path: str
+    names: tuple[str, ...]
+    field: pa.Field
+
+    @property
+    def ordered(self) -> bool:
+        """Whether values compare as they stand: a collation compares otherwise, and `char` pads what it compares."""
+        named: bytes = (self.field.metadata or {}).get(_SPARK_TYPE, b"")
+        return not named.startswith((b"string collate", b"char("))
+
+
+def leaves(schema: pa.Schema) -> dict[str, Leaf]:
+    """Return the leaves of a schema by path, in order; where two would share a path, the one at the top has it."""
+    found = {
+        field.name: Leaf(field.name, (field.name,), field) for field in schema if not pa.types.is_nested(field.type)
+    }
+    nested: dict[str, Leaf | None] = {}
+    for leaf in _inner(schema, ()):
+        # A name with a dot in it could be mistaken for a way through structs.
+        doubtful = leaf.path in found or leaf.path in nested or any("." in name for name in leaf.names)
+        nested[leaf.path] = None if doubtful else leaf
+    order = {field.name: position for position, field in enumerate(schema)}
+    every = [*found.values(), *(leaf for leaf in nested.values() if leaf is not None)]
+    return {leaf.path: leaf for leaf in sorted(every, key=lambda leaf: order[leaf.names[0]])}
+
+
+def _inner(fields: Iterable[pa.Field], above: tuple[str, ...]) -> Iterable[Leaf]:
+    for field in fields:
+        names = (*above, field.name)
+        if (field.metadata or {}).get(_SPARK_TYPE) == _VARIANT:
+            continue  # its parts are an encoding, not values
+        if pa.types.is_struct(field.type):
+            yield from _inner(field.type, names)
+        elif above and not pa.types.is_nested(field.type):
+            yield Leaf(".".join(names), names, field)
+
+
+def format_scalar(scalar: pa.Scalar) -> str | None:
+    """Return the text of an Arrow value; None for null, and for a date or time that has no text."""
+    kind = scalar.type
+    if not scalar.is_valid:
+        return None
+    if pa.types.is_timestamp(kind) or pa.types.is_duration(kind):
+        # Arrow's range is wider than that of Python's own times.
+        return str(scalar.cast(_in_microseconds(kind)).value)
+    if pa.types.is_date(kind) and not _FIRST_DAY <= scalar.cast(pa.date32()).value <= _LAST_DAY:
+        return None
+    return format_value(scalar.as_py(), kind)
+
+
+def _in_microseconds(kind: pa.DataType) -> pa.DataType:
+    return pa.timestamp("us", kind.tz) if pa.types.is_timestamp(kind) else pa.duration("us")
 
 
 def format_value(value: Any, kind: pa.DataType) -> str | None:
@@ -64,7 +130,7 @@ def parse_values(texts: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
     if (form := _form(kind)) is not None:
         # Parsers of numbers and dates take more than the log's own forms, each other things.
         texts = pc.if_else(pc.match_substring_regex(texts, form), texts, pa.scalar(None, texts.type))
-    if pa.types.is_binary(kind) or pa.types.is_decimal(kind) or pa.types.is_boolean(kind):
+    if pa.types.is_binary(kind):
         return _parse_one_by_one(texts, kind)
     try:
         return pc.cast(texts, kind)
@@ -75,6 +141,8 @@ def parse_values(texts: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
 def _form(kind: pa.DataType) -> str | None:
     if pa.types.is_integer(kind):
         return r"^-?[0-9]+$"
+    if pa.types.is_boolean(kind):
+        return r"^(?:true|false)$"
     if pa.types.is_floating(kind):
         return r"^-?(?:[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?|Infinity)$|^NaN$"
     if pa.types.is_decimal(kind):

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, TypeVar
 
-from indextables.errors import LogCorruptionError
+from indextables.errors import LogCorruptionError, NotFoundError
 from indextables.log.bulk_decode import decode_commits
 from indextables.log.checkpoint.finder import CheckpointFinder
 from indextables.log.codec import decode
 from indextables.log.columns import ActionKeys
+from indextables.log.floor import read_floor
 from indextables.log.layout import commit_path
 from indextables.log.lines import parse_lines
 from indextables.log.reader import stream_commits
@@ -79,7 +80,11 @@ class CommitReader:
     def keep(self, version: int) -> None:
         """Make sure that a commit which is there stays there: asked to create it again, a store that could lose it syncs."""
         path = commit_path(version)
-        self.store.put_if_absent(path, self.store.get(path))
+        try:
+            self.store.put_if_absent(path, self.store.get(path))
+        except NotFoundError:
+            if version >= read_floor(self.store):  # else cleanup took it, long after it was safe
+                raise
 
     def path_of(self, version: int) -> str:
         """Return how errors name the file of a version."""

@@ -77,7 +77,9 @@ class Loader:
             tip, known = self._found_anew(), None  # it may be cleanup that went past what is known
         # Asked last: what was read before belongs to the table that is known only if its file is still the same now.
         if known is not None and still_there(self.reader, known) is None:
-            tip = self._found_anew()
+            tip, known = self._found_anew(), None
+        if known is None:
+            self._refuse_lost_commits(tip)
         check_readable(tip.protocol, table=self._store.url)
         self.know(tip)
         return tip
@@ -85,6 +87,18 @@ class Loader:
     def _is_recent(self) -> bool:
         """Tell whether what is known is so young that cleanup cannot have gone past it since."""
         return self._since is not None and self._since.elapsed_ms() < self._settings.retention.log_ms / 2
+
+    def _refuse_lost_commits(self, tip: Tip) -> None:
+        """Refuse a log whose newest commits are gone, which a checkpoint of ours that sums them up gives away."""
+        ahead = self.reader.checkpoints.ahead_of(tip.version, table=tip.metadata.id)
+        if ahead is not None:
+            lost = list(range(tip.version + 1, ahead + 1))
+            raise LogCorruptionError(
+                f"{self._store.url}/{commit_path(ahead)}",
+                f"it is missing, though there is a checkpoint of version {ahead}",
+                versions=lost,
+                way_out="Run repair, which makes the checkpoint count",
+            )
 
     def _found_anew(self) -> Tip:
         self.forget()

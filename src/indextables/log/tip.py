@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from indextables.errors import NotFoundError, StorageError, TableNotFoundError
+from indextables.errors import LogCorruptionError, NotFoundError, StorageError, TableNotFoundError
 from indextables.log.actions import Add, MetaData, Protocol, Remove, Skip
 from indextables.log.commit_info import find_info
 from indextables.log.layout import commit_path
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from indextables.log.actions import Action
-    from indextables.log.checkpoint.finder import Head
+    from indextables.log.checkpoint.head import Head
     from indextables.log.commit_info import CommitInfo
     from indextables.log.commits import CommitReader
     from indextables.storage.base import ObjectMeta
@@ -136,11 +136,15 @@ def _search(reader: CommitReader, version: int) -> Tip:
         versions = range(max(0, following - batch + 1), following + 1)
         try:
             commits = reader.actions(versions)
-        except NotFoundError:
+        except (NotFoundError, LogCorruptionError):
+            if following == version:
+                raise
             if batch > 1:  # some of them are there, and may say more than the checkpoint
                 batch = 1
                 continue
-            found.take_head(reader.checkpoints.head(version))
+            if (head := reader.checkpoints.head(version)) is None:
+                raise
+            found.take_head(head)
             break
         for number, actions in reversed(commits):
             newest = newest or actions
@@ -182,10 +186,8 @@ class _Found:
             elif isinstance(action, Protocol) and self.protocol is None:
                 self.protocol = (version, action)
 
-    def take_head(self, head: Head | None) -> None:
+    def take_head(self, head: Head) -> None:
         """Take what a checkpoint says, where no commit has said it."""
-        if head is None:
-            return
         if self.metadata is None and head.metadata is not None:
             self.metadata = (head.metadata_version, head.metadata)
         if self.protocol is None and head.protocol is not None:
@@ -200,7 +202,7 @@ def _follow(reader: CommitReader, info: CommitInfo, found: _Found) -> None:
         return
     try:
         commits = reader.actions(sorted(version for version in pointers if version >= 0))
-    except NotFoundError:
+    except (NotFoundError, LogCorruptionError):
         head = reader.checkpoints.head(info.version)
         if head is not None and {head.metadata_version, head.protocol_version} == pointers:
             found.take_head(head)

@@ -22,26 +22,7 @@ PAGE = Path(__file__).parents[3] / "docs" / "reference" / "settings.md"
 GROUP_OF_CLASS = {type(getattr(Settings(), entry.name)).__name__: entry.name for entry in fields(Settings)}
 
 # Settings whose feature does not exist yet. A setting leaves this list with the code that uses it and never comes back.
-NOT_YET_USED = {
-    "checkpoint.enabled",
-    "checkpoint.interval",
-    "checkpoint.retention",
-    "checkpoint.format",
-    "checkpoint.compression",
-    "checkpoint.compression_enabled",
-    "checkpoint.max_file_size",
-    "checkpoint.background",
-    "retention.log_ms",
-    "retention.checkpoint_ms",
-    "cleanup.enabled",
-    "cleanup.failure_policy",
-    "stats.columns",
-    "indexing.fast_fields",
-    "truncation.enabled",
-    "truncation.max_length",
-    "truncation.strategy",
-    "delta.enabled",
-}
+NOT_YET_USED = {"delta.enabled"}
 
 
 def uses(source: str) -> set[str]:

@@ -17,12 +17,14 @@ import pyarrow as pa
 
 from indextables.errors import AlreadyExistsError, CheckpointError, NotFoundError, UnsafePathError
 from indextables.log.actions import Add, Remove, Skip
+from indextables.log.checkpoint.head import Head, head_of
 from indextables.log.checkpoint.json_form import decode_json
 from indextables.log.checkpoint.manifest import actions_of, decode_manifest, state_from
 from indextables.log.checkpoint.parts import check_part, decode_part, no_rows
 from indextables.log.checkpoint.pointer import read_pointer
 from indextables.log.layout import (
     LOG_DIRECTORY,
+    POINTER,
     json_checkpoint_path,
     json_checkpoint_version,
     manifest_path,
@@ -34,7 +36,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from indextables.config import Settings
-    from indextables.log.actions import MetaData, Protocol
     from indextables.log.checkpoint.manifest import Manifest, Part
     from indextables.log.checkpoint.pointer import Pointer
     from indextables.log.columns import Row
@@ -70,17 +71,6 @@ class Loaded:
     state: LogState
     ours: bool
     manifest: Manifest | None = None
-
-
-@dataclass(frozen=True, kw_only=True)
-class Head:
-    """What a checkpoint says of the table itself, without the files."""
-
-    version: int
-    protocol: Protocol | None
-    protocol_version: int
-    metadata: MetaData | None
-    metadata_version: int
 
 
 class CheckpointFinder:
@@ -143,6 +133,17 @@ class CheckpointFinder:
             self._warn(hinted, error)
             return None
 
+    def ahead_of(self, version: int, *, table: str) -> int | None:
+        """Return the version of a checkpoint of ours that the pointer names and that sums up later commits than there are."""
+        hint = self._hint
+        if hint is None or hint.checksum is None or hint.version <= version or hint.format == "json":
+            return None
+        try:
+            _, metadata = actions_of(self.manifest(hint.version).facts, version=hint.version, path=POINTER)
+        except (CheckpointError, NotFoundError):
+            return None  # a hint that leads nowhere is nothing unusual
+        return hint.version if metadata is not None and metadata.id == table else None
+
     def _hinted(self, at_most: int) -> Place | None:
         """Return the checkpoint that the pointer names, if it was ours and is not too new."""
         hint = self._hint
@@ -160,8 +161,8 @@ class CheckpointFinder:
                 if not place.parquet:
                     loaded = self.load(place)
                     if loaded.ours:
-                        return _head_of(loaded.state)
-                    foreign = foreign or _head_of(loaded.state)
+                        return head_of(loaded.state)
+                    foreign = foreign or head_of(loaded.state)
                     continue
                 manifest = self.manifest(place.version)
                 protocol, metadata = actions_of(manifest.facts, version=place.version, path=place.path)
@@ -280,13 +281,3 @@ class CheckpointFinder:
 def _lazily(places: Callable[[], list[Place]]) -> Iterator[Place]:
     """List only when somebody looks beyond the hint."""
     yield from places()
-
-
-def _head_of(state: LogState) -> Head:
-    return Head(
-        version=state.version,
-        protocol=state.protocol,
-        protocol_version=state.protocol_version,
-        metadata=state.metadata,
-        metadata_version=state.metadata_version,
-    )
