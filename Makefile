@@ -30,7 +30,7 @@ java: $(READY)
 WITH_JAVA = JAVA_HOME="$$($(BIN)/python tools/find_java.py)"
 
 demo: $(READY) java ## Show the product's main job on this machine
-	@$(WITH_JAVA) $(BIN)/python examples/demo.py
+	@$(WITH_JAVA) PYTHONPATH=. $(BIN)/python examples/demo.py
 
 test: $(READY) java ## Run every test that needs no extra server
 	$(WITH_JAVA) $(BIN)/pytest -n 2 --dist loadgroup --ignore=tests/s3 --ignore=tests/hdfs $(ARGS)
@@ -56,6 +56,7 @@ bench: $(READY) ## Measure beside the peers, in one run
 
 docs: $(READY) ## Write the generated reference pages
 	$(BIN)/python -m indextables.config.docs > docs/reference/settings.md
+	$(BIN)/python -m indextables.cli.reference > docs/reference/command-line.md
 
 clean: ## Remove everything that make made
 	rm -rf $(VENV) $(TOOLS) .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache build dist
