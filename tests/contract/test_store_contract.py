@@ -12,7 +12,7 @@ import pytest
 from indextables.errors import AlreadyExistsError, IndexTablesError, NotFoundError, UnsafePathError
 from indextables.runtime import SYSTEM
 from indextables.storage.probe import probe_conditional_put
-from indextables.storage.retry import RetryingStore
+from indextables.storage.retry import RetryingStore, RetryPolicy
 
 if TYPE_CHECKING:
     from indextables.storage.base import Store
@@ -182,6 +182,8 @@ class TestPut:
 
     def test_readers_see_old_or_new_never_a_mixture(self, store: Store) -> None:
         versions = [bytes([65 + number]) * 100_000 for number in range(4)]
+        # A test server under load may refuse to answer; what it answers must be whole.
+        store = RetryingStore(store, policy=RetryPolicy(attempts=5), runtime=SYSTEM)
         store.put("a", versions[0])
         stop = threading.Event()
         seen: list[bytes] = []

@@ -40,4 +40,4 @@ def test_the_samples_of_the_readme_run(tmp_path: Path) -> None:
     code = "\n".join(blocks).replace('"/tmp/', f'"{tmp_path}/').replace("'/tmp/", f"'{tmp_path}/")
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path, timeout=300)
     assert done.returncode == 0, done.stderr
-    assert "append" in done.stdout
+    assert "0 of 2 files stay" in done.stdout

@@ -136,15 +136,15 @@ def _search(reader: CommitReader, version: int) -> Tip:
         versions = range(max(0, following - batch + 1), following + 1)
         try:
             commits = reader.actions(versions)
-        except (NotFoundError, LogCorruptionError):
-            if following == version:
-                raise
+        except (NotFoundError, LogCorruptionError) as error:
             if batch > 1:  # some of them are there, and may say more than the checkpoint
                 batch = 1
                 continue
-            if (head := reader.checkpoints.head(version)) is None:
+            head = reader.checkpoints.head(version)
+            if isinstance(error, LogCorruptionError) and (head is None or following == version):
                 raise
-            found.take_head(head)
+            if head is not None:
+                found.take_head(head)
             break
         for number, actions in reversed(commits):
             newest = newest or actions
