@@ -1,156 +1,203 @@
-"""What the log does, on this machine, in a minute: write it, race for it, travel in it, damage it, read what is still true."""
+"""The product in three minutes, on this machine.
+
+A stream of events becomes a table that is searched, merged, travelled in, killed in mid-write and repaired. Then three Hive
+tables of small files are compacted, and one of them goes back to what it was.
+"""
 
 from __future__ import annotations
 
-import shutil
+import os
+import signal
+import subprocess
+import sys
 import tempfile
-import threading
+import time
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-import pyarrow as pa
+from pyspark.sql import functions as F  # noqa: N812 - as everybody writes it
 from rich.console import Console
 from rich.markup import escape
 from rich.panel import Panel
-from rich.table import Table
+from rich.table import Table as Grid
 
-from indextables import IndexTablesError
-from indextables.log import TransactionLog
-from indextables.log import open as open_log
-from indextables.log.actions import Add
+import indextables as it
+from examples.lakekeeper_demo import TABLES, create_tables, hive_session
+from indextables.hive import analyze, compact, connect, rollback
 from indextables.log.layout import commit_path
 
-SCHEMA = pa.schema(
-    [("ts", pa.timestamp("us", "UTC")), ("level", pa.string()), ("message", pa.string()), ("date", pa.string())]
-)
-LEVELS = ("DEBUG", "INFO", "WARN", "ERROR")
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from pyspark.sql import DataFrame, SparkSession
+
+ROWS = 40_000
+DAYS = 4
+WRITER = """
+import sys, pyarrow as pa, indextables as it
+table = it.Table(sys.argv[1])
+rows = table.to_arrow(limit=1000)
+while True:
+    table.append(rows)
+    print("acknowledged", flush=True)
+"""
 
 console = Console(highlight=False, soft_wrap=True)
 
 
 def step(title: str, code: str) -> None:
+    """Say what comes, and show the code that does it."""
     console.print()
     console.print(Panel(escape(code), title=title, title_align="left", border_style="cyan", expand=False))
 
 
-def show(table: pa.Table, columns: list[str], *, rows: int = 8) -> None:
-    shown = Table(*columns, box=None, pad_edge=False, header_style="bold")
-    for row in table.select(columns).slice(0, rows).to_pylist():
-        shown.add_row(*(str(value) for value in row.values()))
-    console.print(shown)
+def show(columns: Iterable[str], rows: Iterable[Iterable[object]]) -> None:
+    """Print a small table."""
+    grid = Grid(*columns, box=None, pad_edge=False, header_style="bold")
+    for row in rows:
+        grid.add_row(*(f"{cell:,}" if isinstance(cell, int) else str(cell) for cell in row))
+    console.print(grid)
 
 
-def split(number: int, *, day: int) -> Add:
-    """Describe a split file; the log does not care whether the file itself is there yet."""
-    date = f"2024-01-{day:02d}"
-    return Add(
-        path=f"date={date}/part-{number:05d}.split",
-        partition_values={"date": date},
-        size=1_000_000 + number,
-        modification_time=1_704_067_200_000 + number,
-        data_change=True,
-        min_values={"level": "DEBUG", "message": f"event {number:05d}"},
-        max_values={"level": LEVELS[number % 4], "message": f"event {number:05d} zzz"},
-        num_records=1_000,
+def events(spark: SparkSession, day: int) -> DataFrame:
+    """Return a day of events, in the order in which they happened."""
+    level = F.element_at(
+        F.array(*map(F.lit, ("DEBUG", "INFO", "INFO", "INFO", "WARN", "ERROR"))), (1 + F.col("id") % 6).cast("int")
+    )
+    moment = F.timestamp_seconds(F.lit(1_767_225_600 + day * 86_400) + F.col("id") * 86_400 / ROWS)
+    return spark.range(ROWS).select(
+        F.col("id"),
+        moment.alias("ts"),
+        level.alias("level"),
+        F.concat(F.lit("event number "), F.col("id")).alias("message"),
+        F.lit(f"2026-01-{day + 1:02d}").alias("date"),
     )
 
 
-def write(path: Path) -> TransactionLog:
+def write(spark: SparkSession, path: str) -> None:
     step(
-        "1. Create a table and append to it",
-        'log = indextables.log.open(path)\nlog.initialize(schema, ["date"])\nlog.add_files(splits)',
+        "1. A stream of events is written with Spark",
+        'it.write(events, path, mode="append", partition_by=["date"], cluster_by=["ts"])',
     )
-    log = open_log(str(path))
-    log.initialize(SCHEMA, ["date"])
-    for day in range(1, 6):
-        result = log.add_files([split(day * 10 + number, day=day) for number in range(4)], user_metadata=f"day {day}")
-        console.print(f"committed version {result.version}: 4 files for 2024-01-{day:02d}")
-    return log
+    rows = []
+    # As a stream leaves them: many files that are small.
+    spark.conf.set("spark.sql.shuffle.partitions", "6")
+    spark.conf.set("spark.sql.adaptive.coalescePartitions.enabled", "false")
+    for day in range(DAYS):
+        result = it.write(events(spark, day), path, mode="append", partition_by=["date"], cluster_by=["ts"])
+        rows.append((result.version, result.files, result.rows, result.bytes, f"{result.seconds:.1f}"))
+    show(("version", "files", "rows", "bytes", "seconds"), rows)
 
 
-def race(path: Path) -> None:
+def query(spark: SparkSession, path: str) -> None:
+    where = "date = '2026-01-02' AND ts < TIMESTAMP '2026-01-02 03:00:00'"
     step(
-        "2. Eight writers at once, each with its own log object",
-        "threading.Thread(target=lambda: indextables.log.open(path).add_files([…]))",
+        "2. A query reads only the files that can matter",
+        f'it.Table(path).explain("{where}")\nit.read(spark, path).where("{where}").count()',
     )
-    attempts: list[int] = []
+    console.print(escape(str(it.Table(path).explain(where))))
+    began = time.perf_counter()
+    count = it.read(spark, path).where(where).count()
+    console.print(f"Spark counts {count:,} rows in {time.perf_counter() - began:.1f} s, through its own Parquet reader")
 
-    def writer(number: int) -> None:
-        log = open_log(str(path))
-        attempts.extend(log.add_files([split(1_000 + number * 10 + turn, day=6)]).attempts for turn in range(5))
 
-    threads = [threading.Thread(target=writer, args=(number,)) for number in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    snapshot = open_log(str(path)).snapshot()
-    if (snapshot.version, snapshot.num_files) != (45, 60):
-        raise SystemExit(f"expected version 45 with 60 files, found {snapshot}")
+def merge(spark: SparkSession, path: str) -> None:
+    step("3. Small files are merged; nothing else changes", "it.merge_splits(spark, path)")
+    before = it.Table(path).files().num_rows
+    result = it.merge_splits(spark, path)
+    after = it.Table(path).files().num_rows
+    show(
+        ("files before", "files after", "rows", "seconds"),
+        [(before, after, it.Table(path).count(), f"{result.seconds:.1f}")],
+    )
+
+
+def travel(spark: SparkSession, path: str) -> None:
+    step(
+        "4. Every version can still be read", "it.read(spark, path, version=2).count()\nit.Table(path).history(limit=4)"
+    )
+    show(("version", "rows"), [(version, it.read(spark, path, version=version).count()) for version in (1, 2, 4)])
+    history = it.Table(path).history(limit=4).select(["version", "operation", "files_added", "files_removed"])
+    show(history.column_names, (row.values() for row in history.to_pylist()))
+
+
+def kill(path: str) -> None:
+    step("5. A writer is killed in mid-write", "os.kill(writer, SIGKILL)")
+    before = it.Table(path).count()
+    writer = subprocess.Popen([sys.executable, "-c", WRITER, path], stdout=subprocess.PIPE, text=True)
+    assert writer.stdout is not None
+    acknowledged = 0
+    while acknowledged < 3:
+        acknowledged += writer.stdout.readline().startswith("acknowledged")
+    os.kill(writer.pid, signal.SIGKILL)
+    acknowledged += writer.stdout.read().count("acknowledged")
+    writer.wait()
+    landed = (it.Table(path).count() - before) // 1_000
+    if landed not in (acknowledged, acknowledged + 1):
+        raise SystemExit(f"{acknowledged} appends were acknowledged, and {landed} are there")
     console.print(
-        f"40 commits, {sum(attempts) - len(attempts)} of them had to give way and try the next version; "
-        f"none lost, none doubled: version {snapshot.version}, {snapshot.num_files} files"
+        f"{acknowledged} appends were acknowledged, {landed} are there, none of them in part: the table opens as if nothing had happened"
     )
 
 
-def travel(log: TransactionLog) -> None:
-    step("3. Travel in time, look at history", "log.snapshot(version=3)\nlog.history(limit=4)")
-    for version in (1, 3, log.latest_version()):
-        snapshot = log.snapshot(version)
-        console.print(f"version {version}: {snapshot.num_files} files, {snapshot.num_records:,} rows")
-    show(log.history(limit=4), ["version", "timestamp", "operation", "files_added", "rows_added"])
-
-
-def merge(log: TransactionLog) -> None:
+def repair(path: str) -> None:
     step(
-        "4. Merge small files; a file that cannot be read is left alone for a day",
-        "log.merge_files(sources, [merged])\nlog.record_skipped_file(path, …)",
+        "6. The log is damaged and repaired",
+        "it.Table(path).checkpoint()\nit.repair(path)                   # looks\nit.repair(path, dry_run=False)    # acts",
     )
-    sources = log.list_files()["path"].to_pylist()[:4]
-    log.merge_files(sources, [split(9_000, day=1)])
-    bad = log.list_files()["path"].to_pylist()[0]
-    log.record_skipped_file(bad, reason="Invalid footer offset", operation="merge")
+    table = it.Table(path)
+    rows = table.count()
+    table.checkpoint()
+    for version, size in ((3, 40), (4, 0)):
+        damaged = Path(path) / commit_path(version)
+        damaged.write_bytes(damaged.read_bytes()[:size])
+    console.print(escape(str(it.repair(path)).replace(path, "<table>")))
+    result = it.repair(path, dry_run=False)
     console.print(
-        f"{len(sources)} files became one; version {log.latest_version()} has {log.snapshot().num_files} files"
+        f"after the repair: version {result.version}, {it.Table(path).count():,} rows (before the damage {rows:,})"
     )
-    show(log.skipped_files(), ["path", "reason", "skip_count", "retry_after"])
 
 
-def damage(path: Path) -> None:
-    step("5. Flip one byte of a commit, then lose a whole one", "indextables.log.open(path).snapshot()")
-    victim = path / commit_path(4)
-    data = victim.read_bytes()
-    victim.write_bytes(data[:40] + bytes([data[40] ^ 0xFF]) + data[41:])
-    explain(path)
-    victim.unlink()
-    explain(path)
-    victim.write_bytes(data)
-    snapshot = open_log(str(path)).snapshot()
-    console.print(f"with the file put back: version {snapshot.version}, {snapshot.num_files} files")
-
-
-def explain(path: Path) -> None:
+def lakekeeper(spark: SparkSession, base: str) -> None:
+    step(
+        "7. Lakekeeper compacts three Hive tables, and takes one back",
+        'lake = connect(spark=spark)\ncompact(lake, "demo.lakekeeper_events")\nrollback(lake, "demo.lakekeeper_flat")',
+    )
+    lake = connect(spark=spark)
     try:
-        open_log(str(path)).snapshot()
-    except IndexTablesError as error:
-        console.print(f"[red]{type(error).__name__}[/red]: {str(error).replace(str(path), '<table>')}")
-    else:
-        raise SystemExit("the damage went unnoticed")
+        create_tables(spark, lake, base)
+        rows = []
+        for table in TABLES:
+            name = f"demo.{table.name}"
+            began = time.perf_counter()
+            result = compact(lake, name)
+            seconds = time.perf_counter() - began
+            spark.sql(f"REFRESH TABLE {name}")
+            counted = spark.table(name).count()
+            rows.append((name, result.files_before, result.files_after, counted, f"{seconds:.1f}"))
+        show(("table", "files before", "files after", "rows", "seconds"), rows)
+        flat = f"demo.{TABLES[0].name}"
+        rollback(lake, flat)
+        console.print(f"rolled back: {flat} has {analyze(lake, flat).files:,} files again")
+    finally:
+        lake.close()
 
 
 def main() -> None:
-    folder = Path(tempfile.mkdtemp(prefix="indextables-demo-"))
-    try:
-        path = folder / "events"
-        log = write(path)
-        race(path)
-        travel(log)
-        merge(log)
-        damage(path)
-    finally:
-        shutil.rmtree(folder)
+    began = time.monotonic()
+    with tempfile.TemporaryDirectory(prefix="indextables-demo-") as name, hive_session(Path(name), None) as spark:
+        path = f"{name}/events"
+        write(spark, path)
+        query(spark, path)
+        merge(spark, path)
+        travel(spark, path)
+        kill(path)
+        repair(path)
+        lakekeeper(spark, f"file:{name}/demo")
     console.print()
+    console.print(f"Done in {time.monotonic() - began:.0f} s.")
     console.print(
-        "Next: README.md for the library, docs/spec for the format, make test for the proof, make bench for the speed."
+        "Next: README.md to use it, docs/ to understand it, make test for the proof, make bench for the speed."
     )
 
 

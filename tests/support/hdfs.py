@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
 _ROOT = Path(__file__).parents[2]
-_START_SECONDS = 90.0
+_START_SECONDS = 240.0
 _STOP_SECONDS = 15.0
 _LIBRARIES = (
     "hadoop-client-api",

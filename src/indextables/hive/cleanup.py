@@ -1,0 +1,133 @@
+"""Giving back the space of original files, once people are sure that they need them no more.
+
+A directory is deleted only if a finished run wrote it down, it is called as that run calls its directories, the live one is in
+place, and no table or partition points at it. The backup is dropped last: it is what proves that the directories are the run's.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from indextables.errors import RecoveryError
+from indextables.hive.filesystem import data_files
+from indextables.hive.journal import Journal, Run, State
+from indextables.hive.names import HIDDEN_STAGING, is_staging
+from indextables.hive.plan import split_name
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from indextables.hive.connect import Lake
+    from indextables.hive.directory import Directory
+
+_FINISHED = frozenset({State.COMPLETE, State.UNDONE})
+
+
+@dataclass(frozen=True, kw_only=True)
+class CleanupResult:
+    """What was deleted, or would be.
+
+    Attributes:
+        table: The table's full name.
+        runs: The runs whose backups were dropped.
+        directories: The directories that were deleted.
+        files: How many files were in them.
+        bytes: Their size.
+        dry_run: Whether nothing was deleted in truth.
+    """
+
+    table: str
+    runs: tuple[str, ...]
+    directories: tuple[str, ...]
+    files: int
+    bytes: int
+    dry_run: bool
+
+
+def cleanup(lake: Lake, full_name: str, *, older_than_ms: int = 0, dry_run: bool = False) -> CleanupResult:
+    """Drop the backups of finished runs of a table, and delete the directories that they keep.
+
+    Args:
+        lake: Metastore and file systems.
+        full_name: `database.table`.
+        older_than_ms: Only runs that began at least so long ago.
+        dry_run: Only say what would be deleted.
+
+    Raises:
+        RecoveryError: A directory is not as the run left it; nothing of that run was deleted.
+    """
+    database, name = split_name(full_name)
+    journal = Journal(lake)
+    latest = lake.runtime.now_ms() - older_than_ms
+    runs = [run for run in journal.runs(database, name) if run.state in _FINISHED and int(run.id) * 1000 <= latest]
+    places: list[str] = []
+    files = size = 0
+    for run in runs:
+        for place in _deletable(lake, run, journal.directories(run)):
+            entries = data_files(lake.systems.at(place).files(place) or ())
+            places.append(place)
+            files += len(entries)
+            size += sum(entry.length for entry in entries)
+        if not dry_run:
+            journal.set_state(run, State.CLEANING)
+            finish_cleanup(lake, run)
+    return CleanupResult(
+        table=f"{database}.{name}",
+        runs=tuple(run.id for run in runs),
+        directories=tuple(places),
+        files=files,
+        bytes=size,
+        dry_run=dry_run,
+    )
+
+
+def finish_cleanup(lake: Lake, run: Run) -> None:
+    """Delete the directories of a run that is being cleaned up, then its backup."""
+    journal = Journal(lake)
+    for place in _deletable(lake, run, journal.directories(run)):
+        lake.on_step(f"delete: {place}")
+        lake.systems.at(place).remove_tree(place)
+    if run.hidden:
+        system = lake.systems.at(run.root)
+        base = f"{run.root}/{HIDDEN_STAGING}"
+        if all(entry.is_dir for entry in system.files(f"{base}/{run.id}") or ()):
+            system.remove_tree(f"{base}/{run.id}")
+            system.remove_empty(base)
+    journal.forget(run)
+
+
+def _deletable(lake: Lake, run: Run, directories: Sequence[Directory]) -> list[str]:
+    used = _used_locations(lake, run)
+    found = []
+    for directory in directories:
+        system = lake.systems.at(directory.location)
+        for place in (directory.old, directory.staging):
+            if not is_staging(place.rpartition("/")[2]) or not place.endswith(f"_{run.id}"):
+                raise _stop(run, f"{place} is not called as a run calls its directories")
+            if not system.is_directory(place):
+                continue
+            if not system.is_directory(directory.location):
+                raise _stop(run, f"{directory.location} is gone, and {place} may be all that is left of it")
+            if place in used:
+                raise _stop(run, f"a table or partition points at {place}")
+            found.append(place)
+    return found
+
+
+def _used_locations(lake: Lake, run: Run) -> set[str]:
+    """Return the places that the table, its partitions and the other tables of its database point at."""
+    database, name = split_name(run.source)
+    used = set()
+    for table in lake.metastore.tables(database, lake.metastore.table_names(database)):
+        if table.full_name == run.backup.full_name:
+            continue
+        used.add(table.location)
+        if table.name == name and table.keys:
+            names = lake.metastore.partition_names(table)
+            used |= {partition.location for partition in lake.metastore.partitions(table, names)}
+    return used
+
+
+def _stop(run: Run, reason: str) -> RecoveryError:
+    return RecoveryError(run.source, f"run {run.id}: {reason}")

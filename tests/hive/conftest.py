@@ -1,0 +1,52 @@
+"""One Metastore service for all tests here; every test works in a database of its own."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from examples.lakekeeper_demo import hive_session
+from tests.hive.tables import create_database, lake_of
+from tests.support.metastore import MetastoreService, metastore_service
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from pyspark.sql import SparkSession
+
+    from indextables.hive import Lake
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if "metastore" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.xdist_group("metastore"))
+
+
+@pytest.fixture(scope="session")
+def metastore() -> Iterator[MetastoreService]:
+    with metastore_service() as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+    """Spark with its embedded Metastore."""
+    with hive_session(tmp_path_factory.mktemp("spark"), None) as session:
+        yield session
+
+
+@pytest.fixture
+def lake(metastore: MetastoreService) -> Iterator[Lake]:
+    lake = lake_of(metastore)
+    yield lake
+    lake.close()
+
+
+@pytest.fixture
+def database(metastore: MetastoreService, tmp_path: Path) -> str:
+    name = f"db_{abs(hash(str(tmp_path))):x}"
+    create_database(metastore.uri, name, str(tmp_path / "database"))
+    return name

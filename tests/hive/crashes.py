@@ -1,0 +1,112 @@
+"""A table that is killed again and again, and what must be true of it every time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from indextables.hive import Lake, cleanup, compact, list_runs, recover, rollback
+from indextables.hive.plan import find_table
+from tests.hive.killing import Outcome, run_command
+from tests.hive.tables import Snapshot, add_partition, create_table, fill, read_table
+
+if TYPE_CHECKING:
+    from tests.support.metastore import MetastoreService
+
+COMMANDS = ("compact", "rollback", "cleanup")
+
+
+@dataclass
+class Patient:
+    """A partitioned table with one partition outside its root, and how it looks uncompacted and compacted.
+
+    Attributes:
+        lake: For everything that is not killed.
+        service: The Metastore, for processes that are.
+        name: The table.
+        rows: Its rows, which never change.
+        old_files: Its files by partition before compaction.
+    """
+
+    lake: Lake
+    service: MetastoreService
+    name: str
+    rows: Snapshot
+    old_files: dict[str, list[str]]
+
+    @classmethod
+    def make(cls, lake: Lake, service: MetastoreService, name: str, place: str) -> Patient:
+        table = create_table(lake, name, f"{place}/t", keys=[("day", "string")])
+        for index, day in enumerate(["1", "2", "3"]):
+            location = add_partition(lake, table, [day], location=f"{place}/far/{day}" if day == "3" else None)
+            fill(lake, location, files=3, rows=4, start=100 * index)
+        patient = cls(lake, service, name, read_table(lake, name), {})
+        patient.old_files = patient.files()
+        return patient
+
+    def files(self) -> dict[str, list[str]]:
+        return {name: [entry.path for entry in self._entries(place)] for name, place in self._locations().items()}
+
+    def state(self) -> tuple[Any, ...]:
+        """Everything that a second recovery must leave alone: the trees around the table, and its runs."""
+        table = find_table(self.lake, self.name)
+        base = table.location.rpartition("/")[0]
+        runs = list_runs(self.lake, table=self.name)
+        return self._entries(base), runs, self._locations(), self._parameters()
+
+    def is_old(self) -> bool:
+        return self.files() == self.old_files
+
+    def heal(self) -> None:
+        """Recover twice and check that the table is whole, all old or all new, and that the second time changed nothing."""
+        recover(self.lake, table=self.name)
+        self.check()
+        before = self.state()
+        assert recover(self.lake, table=self.name) == []
+        assert self.state() == before
+
+    def check(self) -> None:
+        assert read_table(self.lake, self.name) == self.rows
+        files = self.files()
+        new = {name: ["part-00000.parquet"] for name in files}
+        assert files in (self.old_files, new), f"old and new files are mixed: {files}"
+        assert all(run.state in {"complete", "undone"} for run in list_runs(self.lake, table=self.name))
+
+    def kill(self, command: str, *, kill_at: int | None = None, after: float | None = None) -> Outcome:
+        outcome = run_command(self.service.uri, command, self.name, kill_at=kill_at, after=after)
+        self.service.wait_until_quiet(len(self.lake.metastore._open))
+        return outcome
+
+    def set_stage(self, command: str) -> None:
+        """From an old table, bring about what a command works on."""
+        if command in {"rollback", "cleanup"}:
+            compact(self.lake, self.name)
+
+    def restore(self) -> None:
+        """Make the table old again, with the original files written anew where a cleanup has deleted them."""
+        if not self.is_old() and any(run.state == "complete" for run in list_runs(self.lake, table=self.name)):
+            rollback(self.lake, self.name)
+        cleanup(self.lake, self.name)
+        if not self.is_old():
+            for index, place in enumerate(self._locations().values()):
+                system = self.lake.systems.at(place)
+                system.remove_tree(place)
+                system.make_directory(place)
+                fill(self.lake, place, files=3, rows=4, start=100 * index)
+        self.check()
+        assert self.is_old()
+        assert not [entry.path for entry in self.state()[0] if "__" in entry.path]
+
+    def _locations(self) -> dict[str, str]:
+        table = find_table(self.lake, self.name)
+        names = self.lake.metastore.partition_names(table)
+        held = self.lake.metastore.partitions(table, names)
+        return {f"day={one.values[0]}": one.location for one in held}
+
+    def _parameters(self) -> list[dict[str, str]]:
+        table = find_table(self.lake, self.name)
+        held = self.lake.metastore.partitions(table, self.lake.metastore.partition_names(table))
+        return [one.parameters for one in held]
+
+    def _entries(self, place: str) -> list[Any]:
+        return self.lake.systems.at(place).entries(place)
