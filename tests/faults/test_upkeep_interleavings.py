@@ -222,7 +222,7 @@ def test_there_are_as_many_interleavings_as_promised() -> None:
 
 
 def test_the_judge_notices_a_writer_that_does_not_look_at_the_floor(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("indextables.log.commit.read_floor", lambda _: 0)
+    monkeypatch.setattr("indextables.log.commit.Committer._check_floor", lambda *_: None)
     stage = Stage(CROWDS[SLEEPING])
     found = {
         problem.partition(":")[0]

@@ -143,7 +143,8 @@ def literals(sort: Sort, held: list[Any]) -> st.SearchStrategy[tree.Literal]:
             st.sampled_from(["0.1", "1.5", "-1", "1e30"]).map(lambda value: tree.Literal("decimal", Decimal(value)))
         )
     elif sort.literal == "date":
-        times = [value * DAY + step for value in own for step in (-1, 0, 1)]
+        # A date reaches further than a timestamp can.
+        times = [value * DAY + step for value in own for step in (-1, 0, 1) if abs(value * DAY + step) < 2**63] or [0]
         others.append(one_of_these(times).map(lambda value: tree.Literal("timestamp", value)))
     elif sort.literal == "timestamp":
         near = [value + step for value in own for step in (-1, 1) if abs(value + step) < 2**63]
