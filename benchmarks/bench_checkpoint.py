@@ -52,7 +52,7 @@ class Scale:
     commits: int = 2_000
     many_files: int = 1_000_000
     many_commits: int = 1_000
-    part_mb: int = 8
+    part_mb: int = 4
     rounds: int = 7
 
 

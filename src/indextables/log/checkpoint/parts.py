@@ -27,7 +27,7 @@ ROW_GROUP: Final = 50_000
 """How many rows are in memory at once, in Arrow's form, while a part is written."""
 
 _DICTIONARY_BYTES: Final = 128 << 10
-_WORTHWHILE: Final = 1.6
+_WORTHWHILE: Final = 2.0
 _NO_KEYS: Final = pa.struct([("_", pa.bool_())])
 """How a map without any key is stored, because Parquet has no struct without children; keys of maps have texts, not this."""
 
@@ -90,7 +90,7 @@ def decode_part(data: bytes, part: Part, kind: type[Row], *, version: int) -> pa
     with ThreadPoolExecutor(1, thread_name_prefix="indextables-checksum") as pool:
         checked = pool.submit(check_part, data, part, version=version)
         try:
-            rows = _complete(pq.read_table(pa.BufferReader(data)), kind)
+            rows = _complete(pq.ParquetFile(pa.BufferReader(data)).read(), kind)
         except (pa.ArrowException, OSError, KeyError) as error:
             checked.result()
             raise CheckpointCorruptionError(version, path=part.path, reason="it is not such a Parquet file") from error

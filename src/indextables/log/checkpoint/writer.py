@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from threading import Lock
 from typing import TYPE_CHECKING, Final
 
 import msgspec
@@ -45,7 +46,8 @@ if TYPE_CHECKING:
 
 _LOG = logging.getLogger(__name__)
 _SAMPLE: Final = 5_000
-_MEMORY: Final = 128 << 20  # what parts that are being written may take together
+_PART: Final = 32 << 20  # how large a part is, where there have to be several
+_MEMORY: Final = 64 << 20  # what parts that are being written may take together
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -213,7 +215,10 @@ class CheckpointWriter:
         schema = stored_schema(table)
         per_row, codec = _estimate(table, schema, self._settings.checkpoint.compression)
         largest = self._settings.checkpoint.max_file_size
+        largest = largest if per_row * table.num_rows <= largest else min(largest, _PART)
         slices = arrangement.slices(rows_per_part=max(1, int(largest / per_row)), previous=previous)
+
+        taking = Lock()
 
         def written(number: int) -> Part:
             piece = slices[number]
@@ -222,7 +227,7 @@ class CheckpointWriter:
             name = part_path(snapshot.version, part=number + 1, of=len(slices))
             part = self._put_part(
                 name,
-                encode_part(_batches(table, piece.rows), Add, schema, codec=codec),
+                lambda: encode_part(_batches(table, piece.rows, taking), Add, schema, codec=codec),
                 len(piece.rows),
                 snapshot.version,
             )
@@ -242,8 +247,12 @@ class CheckpointWriter:
         if not rows.num_rows:
             return None
         codec = self._settings.checkpoint.compression
-        data = encode_part([rows], kind, stored_schema(rows), codec=codec)
-        return self._put_part(part_path(version, kind=kind.key), data, rows.num_rows, version)
+        return self._put_part(
+            part_path(version, kind=kind.key),
+            lambda: encode_part([rows], kind, stored_schema(rows), codec=codec),
+            rows.num_rows,
+            version,
+        )
 
     def _created(self, path: str, data: bytes) -> bool:
         """Create a part, unless one of that name is there: be it the same, a cleaner may be about to take it for a leftover."""
@@ -255,8 +264,9 @@ class CheckpointWriter:
             return False
         return True
 
-    def _put_part(self, path: str, data: bytes, rows: int, version: int) -> Part:
+    def _put_part(self, path: str, encoded: Callable[[], bytes], rows: int, version: int) -> Part:
         """Write a part under a name that nobody has used before, and read it back."""
+        data = encoded()  # made here, so that nobody else holds it when it is let go
         part = Part(path=path, rows=rows, bytes=len(data), sha256=digest(data))
         if not self._created(path, data):
             unique = self._runtime.new_id()
@@ -270,17 +280,19 @@ class CheckpointWriter:
         return part
 
 
-def _batches(table: pa.Table, rows: npt.NDArray[np.int64]) -> Iterator[pa.Table]:
+def _batches(table: pa.Table, rows: npt.NDArray[np.int64], taking: Lock) -> Iterator[pa.Table]:
     for start in range(0, len(rows), ROW_GROUP):
-        yield table.take(pa.array(rows[start : start + ROW_GROUP]))
+        with taking:  # one at a time: it puts the chunks of a column together, which takes memory
+            batch = table.take(pa.array(rows[start : start + ROW_GROUP]))
+        yield batch
 
 
 def _estimate(table: pa.Table, schema: pa.Schema, codec: str) -> tuple[float, dict[str, str]]:
     """Estimate from rows all over the table how many bytes a row takes in a part, and which columns are worth compressing."""
     rows = np.unique(np.linspace(0, table.num_rows - 1, min(_SAMPLE, table.num_rows)).astype(np.int64))
-    codecs = worthwhile(encode_part(_batches(table, rows), Add, schema, codec=codec), codec)
-    size = len(encode_part(_batches(table, rows), Add, schema, codec=codecs))
-    return max(1.0, size / len(rows)), codecs
+    sample = list(_batches(table, rows, Lock()))
+    codecs = worthwhile(encode_part(sample, Add, schema, codec=codec), codec)
+    return max(1.0, len(encode_part(sample, Add, schema, codec=codecs)) / len(rows)), codecs
 
 
 def _entries(state: LogState) -> int:
