@@ -48,7 +48,8 @@ console = Console(highlight=False, soft_wrap=True)
 def step(title: str, code: str) -> None:
     """Say what comes, and show the code that does it."""
     console.print()
-    console.print(Panel(escape(code), title=title, title_align="left", border_style="cyan", expand=False))
+    panel = Panel(escape(code), title=title, title_align="left", border_style="cyan", expand=False)
+    console.print(panel, soft_wrap=False)
 
 
 def show(columns: Iterable[str], rows: Iterable[Iterable[object]]) -> None:

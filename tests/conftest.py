@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.support.sessions import OneSession
 from tests.support.stores import IN_PROCESS, STORES, StoreRoot
 
 if TYPE_CHECKING:
@@ -44,6 +45,13 @@ def store_root(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPath
     directory: Path = tmp_path_factory.mktemp(request.param)
     with STORES[request.param](directory) as root:
         yield root
+
+
+@pytest.fixture(scope="session")
+def one_session() -> Iterator[OneSession]:
+    sessions = OneSession()
+    yield sessions
+    sessions.close()
 
 
 def pytest_terminal_summary(terminalreporter: TerminalReporter) -> None:

@@ -177,7 +177,7 @@ class LogCorruptionError(IndexTablesError):
         offset: int | None = None,
         codec: str | None = None,
         versions: Sequence[int] = (),
-        way_out: str = "Restore it from a copy of the table",
+        way_out: str = "Restore it from a copy of the table, or see what indextables repair can save",
     ) -> None:
         self.path = path
         self.reason = reason

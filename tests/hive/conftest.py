@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from indextables.hive import Lake
+    from tests.support.sessions import OneSession
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -31,11 +32,10 @@ def metastore() -> Iterator[MetastoreService]:
         yield running
 
 
-@pytest.fixture(scope="session")
-def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+@pytest.fixture(scope="module")
+def spark(one_session: OneSession, tmp_path_factory: pytest.TempPathFactory) -> SparkSession:
     """Spark with its embedded Metastore."""
-    with hive_session(tmp_path_factory.mktemp("spark"), None) as session:
-        yield session
+    return one_session.get("hive", lambda: hive_session(tmp_path_factory.mktemp("spark"), None))
 
 
 @pytest.fixture

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from indextables.hive import Lake, analyze, cleanup, compact, list_runs, recover, rollback
@@ -53,3 +54,17 @@ def test_a_partitioned_table_keeps_its_rows_through_every_command(lake: Lake, da
     rollback(lake, name)
     assert read_table(lake, name) == before
     assert analyze(lake, name).files == 30
+
+
+def test_two_runs_within_one_second_are_cleaned_up_together(lake: Lake, database: str, tmp_path: Path) -> None:
+    name = f"{database}.quick"
+    create_table(lake, name, str(tmp_path / "quick"))
+    fill(lake, str(tmp_path / "quick"), files=4, rows=3)
+    now = lake.runtime.now_ms()
+    still = replace(lake, runtime=replace(lake.runtime, now_ms=lambda: now))
+    first = compact(still, name)
+    rollback(still, name)
+    second = compact(still, name)
+    assert int(second.run or 0) == int(first.run or 0) + 1
+    assert cleanup(still, name, older_than_ms=1000).runs == ()
+    assert cleanup(still, name).runs == (first.run, second.run)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from tests.races.upkeep_worker import Keepers
+    from tests.support.launcher import Processes
 
 ALL_CASES = bool(os.environ.get("INDEXTABLES_ALL_CASES"))
 LEAST_KILLS = 100 if ALL_CASES else 30
@@ -81,10 +81,10 @@ class Bench:
             steps=str(self.root / "steps") if count_steps else "",
         )
 
-    def steps(self, keepers: Keepers) -> int:
+    def steps(self, keepers: Processes[Life]) -> int:
         """Return how many steps a life takes that is left alone."""
         self.age()
-        assert keepers.wait(keepers.live(self.life(count_steps=True))) == 0
+        assert keepers.wait(keepers.start(self.life(count_steps=True))) == 0
         return int((self.root / "steps").read_text().split()[-1])
 
     def files(self) -> list[Path]:
@@ -125,21 +125,21 @@ class Bench:
         assert not [name for name in names if ".it-tmp-" in name]
 
 
-def die_at_step(bench: Bench, keepers: Keepers, step: int) -> None:
+def die_at_step(bench: Bench, keepers: Processes[Life], step: int) -> None:
     bench.age()
-    bench.kills += keepers.wait(keepers.live(bench.life(dies_at=step))) < 0
+    bench.kills += keepers.wait(keepers.start(bench.life(dies_at=step))) < 0
     bench.check()
 
 
-def die_at_any_moment(bench: Bench, keepers: Keepers, chance: random.Random) -> None:
+def die_at_any_moment(bench: Bench, keepers: Processes[Life], chance: random.Random) -> None:
     bench.age()
-    pid = keepers.live(bench.life())
+    pid = keepers.start(bench.life())
     time.sleep(chance.uniform(0, LONGEST_LIFE_S))  # a moment that nothing in the table decides
     bench.kills += keepers.kill(pid)
     bench.check()
 
 
-def get_through(bench: Bench, keepers: Keepers) -> None:
+def get_through(bench: Bench, keepers: Processes[Life]) -> None:
     bench.steps(keepers)
     bench.check()
     bench.check_nothing_is_left_over()

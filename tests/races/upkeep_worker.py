@@ -8,25 +8,20 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
-import sys
-import traceback
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
-import pyarrow as pa
 
 from indextables.log import open as open_log
 from indextables.log.actions import Add
-from tests.support.writers import Writers
+from tests.support import launcher
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from contextlib import AbstractContextManager
 
-_ROOT = Path(__file__).parents[2]
-_LATEST_EXIT_SECONDS = 15.0
+    from tests.support.launcher import Processes
+
 _STEPS = ("link", "replace", "unlink", "fsync", "mkdir")
 
 
@@ -50,62 +45,9 @@ class Life(msgspec.Struct, frozen=True, kw_only=True):
     steps: str = ""
 
 
-class Keepers(Writers):
-    """Starts such processes, kills them, and waits for them."""
-
-    def live(self, life: Life) -> int:
-        """Start a process and return its id."""
-        return self._ask(msgspec.json.encode(life))
-
-
-@contextmanager
-def launched() -> Iterator[Keepers]:
-    """Run a launcher, which has imported everything; it and whatever it started end with the context."""
-    launcher = subprocess.Popen(
-        [sys.executable, "-m", "tests.races.upkeep_worker"],
-        cwd=_ROOT,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        start_new_session=True,
-    )
-    try:
-        with launcher:
-            yield Keepers(launcher)
-            assert launcher.stdin is not None
-            launcher.stdin.close()
-            launcher.wait(_LATEST_EXIT_SECONDS)
-    finally:
-        if launcher.poll() is None:
-            os.killpg(launcher.pid, signal.SIGKILL)
-            launcher.wait(_LATEST_EXIT_SECONDS)
-
-
-def _launch() -> None:
-    """Answer each line of input: a life with the id of its process, an id with how that process ended."""
-    pa.scalar(0)  # with its first value pyarrow imports pandas, which no life should wait for
-    for line in sys.stdin.buffer:
-        if line.startswith(b"{"):
-            answer = _fork(msgspec.json.decode(line, type=Life))
-        else:
-            _, status = os.waitpid(int(line), 0)
-            answer = os.waitstatus_to_exitcode(status)
-        sys.stdout.write(f"{answer}\n")
-        sys.stdout.flush()
-
-
-def _fork(life: Life) -> int:
-    pid = os.fork()
-    if pid:
-        return pid
-    code = 1
-    try:
-        _live(life)
-        code = 0
-    except BaseException:  # noqa: BLE001 - a child must never return into the launcher's loop
-        traceback.print_exc()
-    finally:
-        sys.stderr.flush()
-        os._exit(code)
+def launched() -> AbstractContextManager[Processes[Life]]:
+    """Run what starts such processes; it and whatever it started end with the context."""
+    return launcher.launched("tests.races.upkeep_worker", Life)
 
 
 def _live(life: Life) -> None:
@@ -143,4 +85,4 @@ def _count_steps(dies_at: int) -> dict[str, int]:
 
 
 if __name__ == "__main__":
-    _launch()
+    launcher.launch(Life, _live)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import pytest
@@ -10,11 +11,18 @@ from pyspark.sql import SparkSession
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
+
+    from tests.support.sessions import OneSession
 
 
-@pytest.fixture(scope="session")
-def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
-    directory = tmp_path_factory.mktemp("spark")
+@pytest.fixture(scope="module")
+def spark(one_session: OneSession, tmp_path_factory: pytest.TempPathFactory) -> SparkSession:
+    return one_session.get("plain", lambda: _session(tmp_path_factory.mktemp("spark")))
+
+
+@contextmanager
+def _session(directory: Path) -> Iterator[SparkSession]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PYSPARK_PYTHON", sys.executable)
         patch.setenv("SPARK_LOCAL_IP", "127.0.0.1")

@@ -1,7 +1,4 @@
-"""Writers that are real processes, which can be killed for real, and the launcher that makes a life cheap.
-
-To import everything costs about a second; to fork a process that has done so costs milliseconds. So one process, the launcher,
-imports and then forks writers on request. It opens no table and starts no thread itself: every writer opens its own.
+"""Writers that are real processes, which can be killed for real.
 
 A writer appends, and keeps a history: a line before each attempt and a line with its outcome, on the disk before it goes on.
 What is in no history was never tried; what is acknowledged there must be in the table for ever. A writer that is refused
@@ -13,29 +10,22 @@ from __future__ import annotations
 import itertools
 import os
 import random
-import signal
-import subprocess
-import sys
 import time
-import traceback
-from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, TypeAlias
 
 import msgspec
-import pyarrow as pa
 
 from indextables.errors import CommitUnknownError, ConcurrentWriteError
 from indextables.log import open as open_log
 from indextables.log.actions import Add
+from tests.support import launcher
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from contextlib import AbstractContextManager
 
     from indextables.log import TransactionLog
-
-_ROOT = Path(__file__).parents[2]
-_LATEST_EXIT_SECONDS = 15.0
+    from tests.support.launcher import Processes
 
 
 class Job(msgspec.Struct, frozen=True, kw_only=True):
@@ -91,84 +81,9 @@ class Unknown(msgspec.Struct, frozen=True, kw_only=True, tag=True):
 Event: TypeAlias = Attempt | Acknowledged | Refused | Unknown
 
 
-class Writers:
-    """Starts writers, kills them, and waits for them."""
-
-    def __init__(self, launcher: subprocess.Popen[bytes]) -> None:
-        self._launcher = launcher
-
-    def start(self, job: Job) -> int:
-        """Start a writer and return its process id."""
-        return self._ask(msgspec.json.encode(job))
-
-    def wait(self, pid: int) -> int:
-        """Return how a writer ended: its exit code, or minus the signal that killed it."""
-        return self._ask(b"%d" % pid)
-
-    def kill(self, pid: int) -> bool:
-        """End a writer by SIGKILL, and return whether that is what ended it."""
-        os.kill(pid, signal.SIGKILL)  # until it is waited for, the id cannot belong to another process
-        return self.wait(pid) == -signal.SIGKILL
-
-    def _ask(self, question: bytes) -> int:
-        stdin, stdout = self._launcher.stdin, self._launcher.stdout
-        assert stdin is not None
-        assert stdout is not None
-        stdin.write(question + b"\n")
-        stdin.flush()
-        answer = stdout.readline()
-        assert answer, "the launcher is gone; what it said is above"
-        return int(answer)
-
-
-@contextmanager
-def launched() -> Iterator[Writers]:
-    """Run a launcher; it and whatever it started end with the context."""
-    launcher = subprocess.Popen(
-        [sys.executable, "-m", "tests.support.writers"],
-        cwd=_ROOT,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        start_new_session=True,
-    )
-    try:
-        with launcher:
-            yield Writers(launcher)
-            assert launcher.stdin is not None
-            launcher.stdin.close()
-            launcher.wait(_LATEST_EXIT_SECONDS)
-    finally:
-        if launcher.poll() is None:
-            os.killpg(launcher.pid, signal.SIGKILL)
-            launcher.wait(_LATEST_EXIT_SECONDS)
-
-
-def _launch() -> None:
-    """Answer each line of input: a job with the id of its new process, an id with how that process ended."""
-    pa.scalar(0)  # with its first value pyarrow imports pandas, which no life should wait for
-    for line in sys.stdin.buffer:
-        if line.startswith(b"{"):
-            answer = _fork(msgspec.json.decode(line, type=Job))
-        else:
-            _, status = os.waitpid(int(line), 0)
-            answer = os.waitstatus_to_exitcode(status)
-        sys.stdout.write(f"{answer}\n")
-        sys.stdout.flush()
-
-
-def _fork(job: Job) -> int:
-    pid = os.fork()
-    if pid:
-        return pid
-    code = 1
-    try:
-        _write(job)
-        code = 0
-    except BaseException:  # noqa: BLE001 - a child must never return into the launcher's loop
-        traceback.print_exc()
-    finally:
-        sys.stderr.flush()
-        os._exit(code)
+def launched() -> AbstractContextManager[Processes[Job]]:
+    """Run what starts writers; it and whatever it started end with the context."""
+    return launcher.launched("tests.support.writers", Job)
 
 
 def _write(job: Job) -> None:
@@ -213,4 +128,4 @@ def _note(history: IO[bytes], event: Event) -> None:
 
 
 if __name__ == "__main__":
-    _launch()
+    launcher.launch(Job, _write)

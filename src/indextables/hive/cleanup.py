@@ -59,8 +59,8 @@ def cleanup(lake: Lake, full_name: str, *, older_than_ms: int = 0, dry_run: bool
     """
     database, name = split_name(full_name)
     journal = Journal(lake)
-    latest = lake.runtime.now_ms() - older_than_ms
-    runs = [run for run in journal.runs(database, name) if run.state in _FINISHED and int(run.id) * 1000 <= latest]
+    now = lake.runtime.now_ms()
+    runs = [run for run in journal.runs(database, name) if run.state in _FINISHED and _age(run, now) >= older_than_ms]
     places: list[str] = []
     files = size = 0
     for run in runs:
@@ -95,6 +95,11 @@ def finish_cleanup(lake: Lake, run: Run) -> None:
             system.remove_tree(f"{base}/{run.id}")
             system.remove_empty(base)
     journal.forget(run)
+
+
+def _age(run: Run, now: int) -> int:
+    # The second of two runs within one second bears the name of the next one, and no run is younger than not at all.
+    return max(0, now - int(run.id) * 1000)
 
 
 def _deletable(lake: Lake, run: Run, directories: Sequence[Directory]) -> list[str]:

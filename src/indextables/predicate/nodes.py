@@ -7,6 +7,7 @@ one of them. Working with all three is what makes NOT, OR and null right without
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import reduce
 from typing import TYPE_CHECKING, Any, Protocol
@@ -59,19 +60,19 @@ class Node(Protocol):
         """Return an Arrow filter that keeps every row with this answer; None if all rows have to stay."""
 
 
-class Leaf:
+class Leaf(ABC):
     """A condition on one column: null exactly where the column is, unless it says otherwise."""
 
     __slots__ = ()
     column: BoundColumn
 
+    @abstractmethod
     def answer(self, values: Values) -> Values:
         """Return the answer for each value."""
-        raise NotImplementedError
 
+    @abstractmethod
     def possible(self, outcome: bool, view: View, name: str) -> Mask:
         """Return the files in which a value may have this answer, by their bounds."""
-        raise NotImplementedError
 
     def rows(self, rows: Rows) -> Values:
         """See `Node`."""
@@ -93,9 +94,9 @@ class Leaf:
         answer = self.answer(exact)
         return answer.combine_chunks() if isinstance(answer, pa.ChunkedArray) else answer
 
+    @abstractmethod
     def filter(self, outcome: bool) -> pc.Expression | None:
         """See `Node`."""
-        raise NotImplementedError
 
 
 def _occurs(answer: pa.BooleanArray, outcome: Outcome) -> Mask:
