@@ -50,6 +50,9 @@ if TYPE_CHECKING:
 
 _LOG = logging.getLogger(__name__)
 _LATEST = 2**63 - 1  # others may have written a time that nothing can follow
+_MOST_LOOKS = 20
+"""How often who lost looks again at once for what came while he read. He who tries with an old look loses to him who did not
+pause, the more surely the longer the pause was and the more there was to read."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -128,25 +131,16 @@ class Committer:
         lost: int | None = None
         begun = Stopwatch(self._runtime)
         for attempt in range(policy.attempts):
-            try:
-                tip = tip if lost is None else self._refreshed(tip)
-                overtook = [(v, self._reader.columns([v])) for v in range(checked + 1, tip.version + 1)]
-            except LogCorruptionError as error:
-                if lost is None:
-                    raise
-                raise CommitUnknownError(
-                    self._reader.store.url, version=lost, commit_id=intent.id, detail=error.reason
-                ) from error
-            except NotFoundError as error:
-                if (missing := commit_version(error.path)) is None or missing >= read_floor(self._reader.store):
-                    raise
-                raise self._too_slow(missing) from error
-            check_writable(tip.protocol, table=self._reader.store.url)
-            for version, theirs in overtook:
-                if (settled := self._settled(version, theirs, intent)) is not None:
-                    return settled, tip
-                intent = rebased(intent, theirs)
-            checked = tip.version
+            for _ in range(_MOST_LOOKS):
+                tip, overtook = self._overtook(tip, checked, lost=lost, commit_id=intent.id)
+                check_writable(tip.protocol, table=self._reader.store.url)
+                for version, theirs in overtook:
+                    if (settled := self._settled(version, theirs, intent)) is not None:
+                        return settled, tip
+                    intent = rebased(intent, theirs)
+                checked = tip.version
+                if lost is None or not overtook:
+                    break
             if not intent.actions:
                 return CommitResult(
                     version=tip.version, commit_id=intent.id, timestamp=tip.timestamp, written=False
@@ -162,6 +156,24 @@ class Committer:
             operation="others",
             cause=f"other writers were faster {policy.attempts} times",
         )
+
+    def _overtook(
+        self, tip: Tip, checked: int, *, lost: int | None, commit_id: str
+    ) -> tuple[Tip, list[tuple[int, ActionColumns]]]:
+        """Return the newest version, and the commits after the one that was checked last; `lost` is what another writer has."""
+        try:
+            tip = tip if lost is None else self._refreshed(tip)
+            return tip, [(v, self._reader.columns([v])) for v in range(checked + 1, tip.version + 1)]
+        except LogCorruptionError as error:
+            if lost is None:
+                raise
+            raise CommitUnknownError(
+                self._reader.store.url, version=lost, commit_id=commit_id, detail=error.reason
+            ) from error
+        except NotFoundError as error:
+            if (missing := commit_version(error.path)) is None or missing >= read_floor(self._reader.store):
+                raise
+            raise self._too_slow(missing) from error
 
     def _try(self, intent: Intent, tip: Tip, *, attempt: int, read_version: int) -> tuple[CommitResult, Tip] | None:
         """Write the next version; None means that another writer has it."""

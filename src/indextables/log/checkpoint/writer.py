@@ -9,7 +9,6 @@ from __future__ import annotations
 import logging
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from threading import Lock
 from typing import TYPE_CHECKING, Final
 
 import msgspec
@@ -26,6 +25,7 @@ from indextables.errors import (
 )
 from indextables.log.actions import Add, Remove, Skip
 from indextables.log.checkpoint.arrange import Arrangement
+from indextables.log.checkpoint.gather import batches
 from indextables.log.checkpoint.json_form import decode_json, encode_json
 from indextables.log.checkpoint.manifest import Manifest, Part, decode_manifest, digest, encode_manifest, facts_of, seal
 from indextables.log.checkpoint.parts import ROW_GROUP, check_part, encode_part, stored_schema, worthwhile
@@ -33,9 +33,7 @@ from indextables.log.checkpoint.pointer import Pointer, write_pointer
 from indextables.log.layout import json_checkpoint_path, manifest_path, part_path
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    import numpy.typing as npt
+    from collections.abc import Callable
 
     from indextables.config import Settings
     from indextables.log.columns import Row
@@ -46,8 +44,8 @@ if TYPE_CHECKING:
 
 _LOG = logging.getLogger(__name__)
 _SAMPLE: Final = 5_000
-_PART: Final = 32 << 20  # how large a part is, where there have to be several
-_MEMORY: Final = 64 << 20  # what parts that are being written may take together
+_PART: Final = 16 << 20  # how large a part is, where there have to be several
+_MEMORY: Final = 32 << 20  # what parts that are being written may take together
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -218,8 +216,6 @@ class CheckpointWriter:
         largest = largest if per_row * table.num_rows <= largest else min(largest, _PART)
         slices = arrangement.slices(rows_per_part=max(1, int(largest / per_row)), previous=previous)
 
-        taking = Lock()
-
         def written(number: int) -> Part:
             piece = slices[number]
             if piece.reused is not None and self._store.exists(piece.reused.path):
@@ -227,7 +223,7 @@ class CheckpointWriter:
             name = part_path(snapshot.version, part=number + 1, of=len(slices))
             part = self._put_part(
                 name,
-                lambda: encode_part(_batches(table, piece.rows, taking), Add, schema, codec=codec),
+                lambda: encode_part(batches(table, piece.rows, size=ROW_GROUP), Add, schema, codec=codec),
                 len(piece.rows),
                 snapshot.version,
             )
@@ -280,17 +276,10 @@ class CheckpointWriter:
         return part
 
 
-def _batches(table: pa.Table, rows: npt.NDArray[np.int64], taking: Lock) -> Iterator[pa.Table]:
-    for start in range(0, len(rows), ROW_GROUP):
-        with taking:  # one at a time: it puts the chunks of a column together, which takes memory
-            batch = table.take(pa.array(rows[start : start + ROW_GROUP]))
-        yield batch
-
-
 def _estimate(table: pa.Table, schema: pa.Schema, codec: str) -> tuple[float, dict[str, str]]:
     """Estimate from rows all over the table how many bytes a row takes in a part, and which columns are worth compressing."""
     rows = np.unique(np.linspace(0, table.num_rows - 1, min(_SAMPLE, table.num_rows)).astype(np.int64))
-    sample = list(_batches(table, rows, Lock()))
+    sample = list(batches(table, rows, size=ROW_GROUP))
     codecs = worthwhile(encode_part(sample, Add, schema, codec=codec), codec)
     return max(1.0, len(encode_part(sample, Add, schema, codec=codecs)) / len(rows)), codecs
 
