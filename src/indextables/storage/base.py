@@ -15,12 +15,31 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
-from indextables.errors import NotFoundError
+from indextables.errors import NotFoundError, StorageError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+MAX_WHOLE_BYTES: Final = 512 << 20
+"""The most that is read in one piece. Whatever a table reads so is smaller, and a directory may hold anything."""
+
+
+def whole(size: int, path: str, *, store: str) -> int:
+    """Return the size of an object that is about to be read in one piece.
+
+    Raises:
+        StorageError: It is larger than any that a table reads so.
+    """
+    if size > MAX_WHOLE_BYTES:
+        raise StorageError(
+            path,
+            store=store,
+            detail=f"it has {size} bytes, and {MAX_WHOLE_BYTES} are the most that is read in one piece",
+            way_out="Restore the file from a copy of the table, or move it away",
+        )
+    return size
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +92,7 @@ class Store(ABC):
 
         Raises:
             NotFoundError: Nothing is stored there (a directory counts as nothing).
+            StorageError: It has more than `MAX_WHOLE_BYTES`.
         """
 
     @abstractmethod

@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import dataclass, field
+from ipaddress import ip_address
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
@@ -116,15 +117,20 @@ def s3_access(bucket: str, *, options: Mapping[str, str], environ: Mapping[str, 
         *_REGION_VARIABLES
     ):
         config["region"] = region
-    path_style = given.flag("spark.indextables.aws.pathStyleAccess", *hadoop("path.style.access"))
-    found = given.find(("spark.indextables.aws.endpoint", *hadoop("endpoint"))) or variables.find(_ENDPOINT_VARIABLES)
+    own = given.find(("spark.indextables.aws.endpoint", *hadoop("endpoint")))
+    found = own or variables.find(_ENDPOINT_VARIABLES)
+    path_style = given.flag("spark.indextables.aws.pathStyleAccess")
+    if path_style is None and (own or not found):
+        # In a Spark session Hadoop's flag always has a value, which says nothing about an endpoint of the environment.
+        path_style = given.flag(*hadoop("path.style.access"))
     endpoint = _web_address(*found, tls=given.flag(*hadoop("connection.ssl.enabled"))) if found else None
     if endpoint is not None:
-        if path_style is False:
+        path_style = path_style is not False or _is_number(endpoint)
+        if not path_style:
             scheme, _, host = endpoint.partition("://")
             endpoint = endpoint if host.startswith(f"{bucket}.") else f"{scheme}://{bucket}.{host}"
         config["endpoint"] = config["aws_endpoint_url_s3"] = endpoint
-        config["virtual_hosted_style_request"] = path_style is False
+        config["virtual_hosted_style_request"] = not path_style
     elif path_style is not None:
         config["virtual_hosted_style_request"] = not path_style
     return Access(config=config, secrets=secrets or {}, allow_http=_is_plain(endpoint))
@@ -252,6 +258,15 @@ def _web_address(key: str, value: str, *, tls: bool | None) -> str:
     if not usable:
         raise ConfigError(key, value, "a web address such as https://s3.eu-west-1.amazonaws.com")
     return address.rstrip("/")
+
+
+def _is_number(address: str) -> bool:
+    """Tell whether a host is a bare IP address, which no bucket's name can stand in front of."""
+    try:
+        ip_address(urlsplit(address).hostname or "")
+    except ValueError:
+        return False
+    return True
 
 
 def _is_plain(address: str | bool | None) -> bool:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from indextables.errors import NotFoundError, StorageError, UnsupportedStoreError
 from indextables.runtime import SYSTEM, Runtime
+from indextables.storage.base import whole
 from indextables.storage.renaming import Entry, RenamingStore, failure, meaning_of
 
 if TYPE_CHECKING:
@@ -74,7 +75,8 @@ class HadoopStore(RenamingStore):
         status = self._files.getFileStatus(target)
         if status.isDirectory():
             raise NotFoundError(path, store=self.url)
-        if start >= status.getLen():
+        size = status.getLen() if length is not None else whole(status.getLen(), path, store=self.url)
+        if start >= size:
             return b""
         stream = self._files.open(target)
         try:

@@ -21,6 +21,7 @@ from indextables.errors import (
     UnsupportedStoreError,
 )
 from indextables.runtime import SYSTEM, Runtime
+from indextables.storage.base import whole
 from indextables.storage.deadline import call_within
 from indextables.storage.renaming import Entry, RenamingStore, failure, meaning_of
 
@@ -118,8 +119,7 @@ class HdfsStore(RenamingStore):
     def _read(self, path: str, start: int, length: int | None) -> bytes:
         reader = self._open(path)
         end = reader.file_length()
-        if length is not None:
-            end = min(end, start + length)
+        end = min(end, start + length) if length is not None else whole(end, path, store=self.url)
         offsets = range(start, end, _CHUNK)
         return b"".join([self._step(reader.read_range, offset, min(_CHUNK, end - offset)) for offset in offsets])
 

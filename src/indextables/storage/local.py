@@ -10,7 +10,7 @@ import errno
 import os
 import stat
 from contextlib import contextmanager, suppress
-from io import FileIO
+from io import BufferedReader, FileIO
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -25,7 +25,7 @@ from indextables.errors import (
     UnsupportedStoreError,
 )
 from indextables.runtime import SYSTEM, Runtime
-from indextables.storage.base import ObjectMeta, Store
+from indextables.storage.base import ObjectMeta, Store, whole
 from indextables.storage.paths import canonical
 from indextables.storage.temporary import is_temporary, temporary_name
 
@@ -71,20 +71,21 @@ class LocalStore(Store):
                 raise AlreadyExistsError(path, store=self.url, detail="a directory has that name") from error
 
     def get(self, path: str) -> bytes:
-        target = self._resolve(path, fresh=False)
-        with self._translated(path), FileIO(target) as file:  # a buffer would cost more than reading a commit does
+        with self._translated(path), self._open(path) as file:
+            whole(os.fstat(file.fileno()).st_size, path, store=self.url)
             return file.readall()
 
     def get_range(self, path: str, start: int, length: int) -> bytes:
-        target = self._resolve(path, fresh=False)
-        with self._translated(path), target.open("rb") as file:
+        with self._translated(path), BufferedReader(self._open(path)) as file:
             file.seek(start)
             return file.read(length)
 
     def head(self, path: str) -> ObjectMeta:
         target = self._resolve(path, fresh=False)
         with self._translated(path):
-            info = target.stat()
+            info = target.lstat()
+            if stat.S_ISLNK(info.st_mode):
+                info = self._followed(path).stat()
         if not stat.S_ISREG(info.st_mode):
             raise NotFoundError(path, store=self.url)
         return _meta(path, info)
@@ -119,9 +120,17 @@ class LocalStore(Store):
                     yield from self._walk(Path(entry.path), prefix + name, after, staged=staged)
             elif key > after and is_temporary(name) == staged:
                 with suppress(FileNotFoundError):  # deleted since the directory was read
-                    info = entry.stat()
+                    info = entry.stat(follow_symlinks=False)
+                    if stat.S_ISLNK(info.st_mode):
+                        info = self._led_to(prefix + name) or info
                     if stat.S_ISREG(info.st_mode):
                         yield _meta(prefix + name, info)
+
+    def _led_to(self, path: str) -> os.stat_result | None:
+        """Return what a link leads to; None where that is outside the table, or nothing: no reader would follow it."""
+        with suppress(OSError, UnsafePathError):
+            return self._followed(path).lstat()
+        return None
 
     def _resolve(self, path: str, *, fresh: bool = True) -> Path:
         """Return the file behind a path, refusing one that a symbolic link below the root leads outside.
@@ -134,6 +143,27 @@ class LocalStore(Store):
             if not Path(os.path.realpath(parent)).is_relative_to(os.path.realpath(self._root)):
                 raise UnsafePathError(path, "a symbolic link leads outside the table")
             self._inside.add(parent)
+        return target
+
+    def _open(self, path: str) -> FileIO:
+        """Open a file, and nothing else: a pipe would be waited for, a device never ends, and a link may lead outside."""
+        target = self._resolve(path, fresh=False)
+        try:
+            file = FileIO(target, opener=_open_file)  # a buffer would cost more than reading a commit does
+        except OSError as error:
+            if error.errno != errno.ELOOP:
+                raise
+            file = FileIO(self._followed(path), opener=_open_file)
+        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+            file.close()
+            raise NotFoundError(path, store=self.url, detail="it is no file")
+        return file
+
+    def _followed(self, path: str) -> Path:
+        """Return the file that a symbolic link leads to, if that is inside the table."""
+        target = Path(os.path.realpath(self._root / path))
+        if not target.is_relative_to(os.path.realpath(self._root)):
+            raise UnsafePathError(path, "a symbolic link leads outside the table")
         return target
 
     @contextmanager
@@ -204,6 +234,10 @@ class LocalStore(Store):
                 detail=error.strerror or str(error),
                 way_out="Check the disk's space and health, then try again",
             ) from error
+
+
+def _open_file(path: str, flags: int) -> int:
+    return os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK)
 
 
 def _meta(path: str, info: os.stat_result) -> ObjectMeta:

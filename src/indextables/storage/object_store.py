@@ -29,7 +29,7 @@ from indextables.errors import (
     UnsafePathError,
     UnsupportedStoreError,
 )
-from indextables.storage.base import ObjectMeta, Store
+from indextables.storage.base import ObjectMeta, Store, whole
 from indextables.storage.credentials import Access, azure_access, gcs_access, s3_access, safe_texts
 from indextables.storage.paths import canonical, is_below
 
@@ -201,7 +201,8 @@ class ObjectStore(Store):
     def get(self, path: str) -> bytes:
         key = self._key(path)
         with self._translated(path, _Call.READ):
-            return obstore.get(self._client, key).bytes().to_bytes()
+            found = obstore.get(self._client, key)
+            return found.bytes().to_bytes() if whole(found.meta["size"], path, store=self.url) else b""
 
     def get_range(self, path: str, start: int, length: int) -> bytes:
         key = self._key(path)
@@ -276,8 +277,7 @@ class ObjectStore(Store):
 
     def _is_object(self, prefix: str, key: str) -> bool:
         with self._translated(prefix, _Call.LIST), suppress(FileNotFoundError):
-            obstore.head(self._client, key)
-            return True
+            return bool(obstore.head(self._client, key))
         return False
 
     @contextmanager

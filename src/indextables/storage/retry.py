@@ -9,8 +9,9 @@ random id.
 
 from __future__ import annotations
 
+import logging
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from indextables.errors import (
     AlreadyExistsError,
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 _T = TypeVar("_T")
+_LOG = logging.getLogger(__name__)
+_QUIET: Final = 2  # failures that are nothing unusual, and not worth a word
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -83,7 +86,7 @@ class RetryingStore(Store):
             except StorageError as error:
                 raise (self._unknown(path, error) if in_doubt else error) from error.__cause__
             if not readable_is_durable:
-                self._wait(attempt)
+                self._wait(attempt, last)
                 continue
             try:
                 found = self._read_back(path)
@@ -93,7 +96,7 @@ class RetryingStore(Store):
                 return
             if found is not None:
                 raise AlreadyExistsError(path, store=self.url) from last
-            self._wait(attempt)
+            self._wait(attempt, last)
         if in_doubt:
             raise self._unknown(path, last) from last
         raise StorageUnavailableError(path, store=self.url, detail=f"{self._policy.attempts} attempts failed") from last
@@ -122,11 +125,11 @@ class RetryingStore(Store):
                     yield meta
                     start_after, failures = meta.path, 0
                 return
-            except StorageUnavailableError:
+            except StorageUnavailableError as error:
                 failures += 1
                 if failures >= self._policy.attempts:
                     raise
-                self._wait(failures - 1)
+                self._wait(failures - 1, error)
 
     def list_staged(self, prefix: str) -> Iterator[ObjectMeta]:
         return iter(self._repeat(lambda: list(self._inner.list_staged(prefix))))
@@ -142,12 +145,16 @@ class RetryingStore(Store):
         for attempt in range(self._policy.attempts - 1):
             try:
                 return call()
-            except (StorageUnavailableError, OutcomeUnknownError):
-                self._wait(attempt)
+            except (StorageUnavailableError, OutcomeUnknownError) as error:
+                self._wait(attempt, error)
         return call()
 
-    def _wait(self, attempt: int) -> None:
-        self._runtime.sleep(self._policy.delay(attempt, self._runtime))
+    def _wait(self, attempt: int, error: StorageError) -> None:
+        delay = self._policy.delay(attempt, self._runtime)
+        if attempt >= _QUIET:
+            tries = (attempt + 1, self._policy.attempts)
+            _LOG.warning("%s: attempt %d of %d failed, the next follows in %.1f s: %s", self.url, *tries, delay, error)
+        self._runtime.sleep(delay)
 
     def _unknown(self, path: str, error: StorageError | None) -> OutcomeUnknownError:
         return OutcomeUnknownError(path, store=self.url, detail=error.detail if error else "")

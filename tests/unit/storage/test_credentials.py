@@ -176,6 +176,19 @@ class TestS3Endpoint:
         assert config["endpoint"] == expected
         assert config["virtual_hosted_style_request"] is in_host
 
+    @pytest.mark.parametrize("endpoint", ["http://127.0.0.1:9000", "http://[::1]:9000"])
+    def test_no_bucket_goes_in_front_of_an_ip_address(self, endpoint: str) -> None:
+        access = s3({"fs.s3a.endpoint": endpoint, "fs.s3a.path.style.access": "false"})
+        assert access.config["endpoint"] == endpoint
+        assert access.config["virtual_hosted_style_request"] is False
+
+    def test_hadoops_flag_says_nothing_about_an_endpoint_of_the_environment(self) -> None:
+        environ = {"AWS_ENDPOINT_URL": "http://minio:9000"}
+        access = s3_access("bucket", options={"fs.s3a.path.style.access": "false"}, environ=environ)
+        assert access.config["endpoint"] == "http://minio:9000"
+        own = {"spark.indextables.aws.pathStyleAccess": "false"}
+        assert s3_access("bucket", options=own, environ=environ).config["endpoint"] == "http://bucket.minio:9000"
+
     def test_path_style_without_an_endpoint_is_passed_on(self) -> None:
         key = "spark.indextables.aws.pathStyleAccess"
         assert s3({key: "true"}).config["virtual_hosted_style_request"] is False

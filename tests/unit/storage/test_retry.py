@@ -176,3 +176,13 @@ class TestPatience:
         shortest = [policy.delay(attempt, replace(SYSTEM, uniform=lambda low, _: low)) for attempt in range(8)]
         assert longest == pytest.approx([0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 5.0, 5.0])
         assert shortest == pytest.approx([value / 2 for value in longest])
+
+    def test_a_store_that_keeps_failing_is_spoken_of_while_it_is_waited_for(
+        self, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        inner = Scripted([], gets=[UNAVAILABLE] * 3)
+        inner.put("a", b"x")
+        retrying(inner)[0].get("a")
+        (record,) = caplog.records  # the first two failures are nothing unusual
+        assert (record.levelname, record.name) == ("WARNING", "indextables.storage.retry")
+        assert f"{inner.url}: attempt 3 of 4 failed, the next follows in 0." in record.getMessage()
