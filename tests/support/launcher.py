@@ -75,16 +75,25 @@ def launched(module: str, _job: type[_J]) -> Iterator[Processes[_J]]:
 
 
 def launch(kind: type[_J], work: Callable[[_J], None]) -> None:
-    """Answer each line of input: a job with the id of its new process, an id with how that process ended."""
+    """Answer each line of input: a job with the id of its new process, an id with how that process ended.
+
+    The end of the input, which is also the end of whoever wrote it, ends every process that was not waited for.
+    """
     pa.scalar(0)  # with its first value pyarrow imports pandas, which no life should wait for
+    alive: set[int] = set()
     for line in sys.stdin.buffer:
         if line.startswith(b"{"):
             answer = _fork(msgspec.json.decode(line, type=kind), work)
+            alive.add(answer)
         else:
-            _, status = os.waitpid(int(line), 0)
+            pid, status = os.waitpid(int(line), 0)
+            alive.discard(pid)
             answer = os.waitstatus_to_exitcode(status)
         sys.stdout.write(f"{answer}\n")
         sys.stdout.flush()
+    for pid in alive:
+        os.kill(pid, signal.SIGKILL)
+        os.waitpid(pid, 0)
 
 
 def _fork(job: _J, work: Callable[[_J], None]) -> int:

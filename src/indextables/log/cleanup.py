@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from indextables.errors import CheckpointError, NotFoundError, StorageError
+from indextables.errors import CheckpointError, NotFoundError, StorageError, VersionNotFoundError
 from indextables.log.checkpoint.finder import Place
 from indextables.log.floor import drop_old_marks, raise_floor, read_floor
 from indextables.log.layout import LOG_DIRECTORY, commit_path, commit_version, manifest_version
@@ -105,7 +105,13 @@ class Cleaner:
             valid.assume(floor)
         elif gone.any():
             if not valid.has(floor):
-                checkpoint_at(floor)
+                try:
+                    checkpoint_at(floor)
+                except VersionNotFoundError:
+                    if read_floor(self._store) <= floor:
+                        raise
+                    # Another cleanup went further meanwhile.
+                    return self.clean(latest, checkpoint_at=checkpoint_at, progress=progress)
                 files = sort_files(self._listing(latest))
                 valid = _Valid(self._finder, files, latest)
                 if not valid.has(floor):

@@ -20,16 +20,16 @@ from indextables.errors import (
     LogCorruptionError,
     NotFoundError,
     OutcomeUnknownError,
-    StorageError,
     TableNotFoundError,
 )
 from indextables.log.actions import Remove, Skip
 from indextables.log.codec import encode
-from indextables.log.commit_info import CommitInfo, find_info, stamp
+from indextables.log.commit_info import CommitInfo, stamp
 from indextables.log.conflicts import Kind, find_conflict, kinds_of
 from indextables.log.floor import read_floor
 from indextables.log.layout import commit_path, commit_version
 from indextables.log.lines import format_lines
+from indextables.log.outcome import check_won, too_slow
 from indextables.log.protocol import check_writable
 from indextables.log.rebase import rebased, repeats
 from indextables.log.state import commit_infos
@@ -50,6 +50,8 @@ if TYPE_CHECKING:
 
 _LOG = logging.getLogger(__name__)
 _LATEST = 2**63 - 1  # others may have written a time that nothing can follow
+_AT_ONCE = 3
+"""How often a commit is tried between two pauses. Writers that win do not pause, so each pause is their advantage."""
 _MOST_LOOKS = 20
 """How often who lost looks again at once for what came while he read. He who tries with an old look loses to him who did not
 pause, the more surely the longer the pause was and the more there was to read."""
@@ -130,7 +132,7 @@ class Committer:
         )
         lost: int | None = None
         begun = Stopwatch(self._runtime)
-        for attempt in range(policy.attempts):
+        for attempt in range(policy.attempts * _AT_ONCE):
             for _ in range(_MOST_LOOKS):
                 tip, overtook = self._overtook(tip, checked, lost=lost, commit_id=intent.id)
                 check_writable(tip.protocol, table=self._reader.store.url)
@@ -149,12 +151,14 @@ class Committer:
                 self._check_floor(won[0], begun)
                 return won
             lost = tip.version + 1
-            self._runtime.sleep(policy.delay(attempt, self._runtime))
+            pauses, left = divmod(attempt + 1, _AT_ONCE)
+            if not left:
+                self._runtime.sleep(policy.delay(pauses - 1, self._runtime))
         raise ConcurrentWriteError(
             self._reader.store.url,
             version=tip.version + 1,
             operation="others",
-            cause=f"other writers were faster {policy.attempts} times",
+            cause=f"other writers were faster {policy.attempts * _AT_ONCE} times",
         )
 
     def _overtook(
@@ -173,7 +177,7 @@ class Committer:
         except NotFoundError as error:
             if (missing := commit_version(error.path)) is None or missing >= read_floor(self._reader.store):
                 raise
-            raise self._too_slow(missing) from error
+            raise too_slow(self._reader.store, missing) from error
 
     def _try(self, intent: Intent, tip: Tip, *, attempt: int, read_version: int) -> tuple[CommitResult, Tip] | None:
         """Write the next version; None means that another writer has it."""
@@ -203,39 +207,16 @@ class Committer:
         return result, identified(self._reader, tip.advanced(version, actions, timestamp=info.timestamp))
 
     def _check_floor(self, won: CommitResult, begun: Stopwatch) -> None:
-        """Make sure that the version was free because nobody had it, not because cleanup took it away while we slept."""
-        store, version = self._reader.store, won.version
-        if begun.elapsed_ms() < self._settings.retention.log_ms / 2:
-            return
-        try:
-            below = version < read_floor(store)
-            # A listing is a hint, and may lack the mark; but nobody has a new version without the one before it.
-            doubtful = not below and not store.exists(commit_path(version - 1))
-        except StorageError as error:
-            raise CommitUnknownError(
-                store.url, version=version, commit_id=won.commit_id, detail=f"it took long, and then {error}"
-            ) from error
-        if doubtful:
-            raise CommitUnknownError(
-                store.url, version=version, commit_id=won.commit_id, detail="the version before it is gone"
-            )
-        if below:
-            store.delete(commit_path(version))  # below the floor nobody reads it
-            raise self._too_slow(version)
-
-    def _too_slow(self, version: int) -> ConcurrentWriteError:
-        return ConcurrentWriteError(
-            self._reader.store.url,
-            version=version,
-            operation="cleanup",
-            cause="this commit took so long that versions which it builds on were cleaned up since",
-        )
+        """Look at the floor after a commit that took so long that cleanup may have gone past it."""
+        kept_ms = self._settings.retention.log_ms
+        if begun.elapsed_ms() >= kept_ms / 2:
+            check_won(self._reader.store, won, kept_ms=kept_ms)
 
     def _refreshed(self, tip: Tip) -> Tip:
         newest = find_tip(self._reader, known=tip)
         if still_there(self._reader, tip) is None:
             if tip.version < read_floor(self._reader.store):
-                raise self._too_slow(tip.version)
+                raise too_slow(self._reader.store, tip.version)
             raise TableNotFoundError(self._reader.store.url, detail="it was dropped or made anew while this commit ran")
         return newest
 
@@ -264,29 +245,6 @@ def encode_commit(actions: Sequence[Action], settings: Settings, *, path: str) -
     compression = settings.compression
     codec = compression.codec if compression.enabled else "none"
     return encode(format_lines(actions), codec=codec, level=compression.gzip_level, path=path)
-
-
-def resolve(reader: CommitReader, unknown: CommitUnknownError) -> int | None:
-    """Return the version that a commit of unknown outcome became, or None if it did not land and never will.
-
-    Raises:
-        CommitUnknownError: Its version is still free, so it may land yet.
-    """
-    try:
-        actions = reader.actions([unknown.version])[0][1]
-    except NotFoundError:
-        cleaned = unknown.version < read_floor(reader.store)
-        raise CommitUnknownError(
-            unknown.path,
-            version=unknown.version,
-            commit_id=unknown.commit_id,
-            detail="its version was cleaned up since" if cleaned else "its version is still free",
-        ) from unknown
-    info = find_info(actions, unknown.version)
-    if info is None or info.id != unknown.commit_id:
-        return None
-    reader.keep(unknown.version)
-    return unknown.version
 
 
 def _dated(actions: Sequence[Action], timestamp: int) -> list[Action]:

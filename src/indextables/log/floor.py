@@ -18,8 +18,13 @@ if TYPE_CHECKING:
 
 def read_floor(store: Store) -> int:
     """Return the oldest version that is kept; 0 where nothing was ever cleaned."""
-    marks = (floor_version(meta.path) for meta in store.list_from(FLOOR_DIRECTORY))
-    return max((version for version in marks if version is not None), default=0)
+    return read_mark(store)[0]
+
+
+def read_mark(store: Store) -> tuple[int, int]:
+    """Return the oldest version that is kept, and when that was marked, by the store's clock."""
+    found = ((floor_version(meta.path), meta.modified_ms) for meta in store.list_from(FLOOR_DIRECTORY))
+    return max(((version, marked_ms) for version, marked_ms in found if version is not None), default=(0, 0))
 
 
 def raise_floor(store: Store, version: int) -> None:

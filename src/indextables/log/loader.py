@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from indextables.errors import LogCorruptionError, NotFoundError, VersionNotFoundError
 from indextables.log.cache import CacheStats, Level
 from indextables.log.commits import CommitReader
+from indextables.log.floor import read_floor
 from indextables.log.layout import commit_path, commit_version
 from indextables.log.plain import replay_plainly
 from indextables.log.protocol import check_readable
@@ -253,10 +254,17 @@ class Loader:
 
     def _load(self, tip: Tip, version: int) -> Snapshot:
         known = self._newest.state if self._newest is not None else None
-        try:
-            return Snapshot(self._store.url, self._replay.state(tip, version, known=known))
-        except NotFoundError as error:
-            raise self._missing(error, version) from error
+        tried = -1
+        while True:
+            try:
+                return Snapshot(self._store.url, self._replay.state(tip, version, known=known))
+            except NotFoundError as error:
+                missing, floor = commit_version(error.path), read_floor(self._store)
+                if missing is None or not missing < floor <= version or floor <= tried:
+                    raise self._missing(error, version) from error
+            # A cleanup took the commit away since a checkpoint was chosen, and left one that makes up for it.
+            tried = floor
+            self.reader.checkpoints.forget()
 
     def _plain(self, version: int | None) -> Snapshot:
         versions = list_versions(self._store)

@@ -10,12 +10,13 @@ import msgspec
 from indextables.errors import ConfigError, TableExistsError, TableNotFoundError
 from indextables.log import skips as cooldown
 from indextables.log.actions import Add, Protocol, Skip
-from indextables.log.commit import CommitResult, Committer, Intent, kinds_for, resolve
+from indextables.log.commit import CommitResult, Committer, Intent, kinds_for
 from indextables.log.commit_info import WRITER_TAG
 from indextables.log.conflicts import Kind, shape
 from indextables.log.create import create, new_metadata, same_table
 from indextables.log.evolution import changed
 from indextables.log.floor import read_floor
+from indextables.log.outcome import resolve
 from indextables.log.protocol import check_upgrade, check_writable
 from indextables.log.removal import removes_of, rows_of
 from indextables.log.restore import restoring

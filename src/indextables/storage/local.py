@@ -173,8 +173,9 @@ class LocalStore(Store):
         temporary = target.parent / temporary_name(self._runtime)
         with self._translated(path):
             self._make_directory(target.parent)
+            # Before the `try`: what is there already is not ours to remove.
+            descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o666)
             try:
-                descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o666)
                 with os.fdopen(descriptor, "wb") as file:
                     file.write(data)
                     file.flush()

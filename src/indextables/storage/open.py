@@ -60,7 +60,8 @@ def _adapter(
     if not separator or "/" in scheme or (len(scheme) == 1 and scheme.isalpha()):
         return LocalStore(url, runtime=runtime)
     if scheme == "file":
-        return LocalStore(_local_path(url, rest), runtime=runtime)
+        return LocalStore(_local_path(rest), runtime=runtime)
+    _refuse_secrets(scheme, rest)
     # These clients take longer to import than a local table takes to open.
     if scheme == "hdfs" and (hadoop is None or settings.storage.hdfs_client == "native"):
         from indextables.storage.hdfs import HdfsStore  # noqa: PLC0415
@@ -80,11 +81,18 @@ def _adapter(
     )
 
 
-def _local_path(url: str, rest: str) -> str:
+def _refuse_secrets(scheme: str, rest: str) -> None:
+    """Refuse an address that may hold a password or a signature, without repeating it; object stores say more about theirs."""
+    user, at, _ = rest.removeprefix("//").partition("/")[0].rpartition("@")
+    if "?" in rest or (at and ":" in user):
+        raise UnsafePathError(f"{scheme}://...", "it carries a password or a query, which may hold a signature")
+
+
+def _local_path(rest: str) -> str:
     """Return the path in `file:/p`, `file:///p` or `file://localhost/p`; like Hadoop's, it is taken as it stands."""
     if not rest.startswith("//"):
         return rest
     host, slash, path = rest[2:].partition("/")
     if host not in {"", "localhost"}:
-        raise UnsafePathError(url, "a file address names no other host")
+        raise UnsafePathError("file://...", "a file address names no other host")
     return slash + path

@@ -4,7 +4,8 @@ A conditional write that is repeated blindly meets its own first attempt and rep
 given up on leaves its caller guessing. So after any doubtful answer the object is read back: our bytes mean done, other bytes
 mean that somebody else won, nothing means that the same bytes are sent to the same path again. A late first attempt then does
 no harm: it carries the same bytes. This needs bytes that no other writer would produce, which is why every commit carries a
-random id.
+random id. It also needs that nobody deletes what is written, which a log does with what is old: so a doubt that lasted for long,
+because the machine slept, is not settled any more.
 """
 
 from __future__ import annotations
@@ -20,13 +21,15 @@ from indextables.errors import (
     StorageError,
     StorageUnavailableError,
 )
-from indextables.runtime import SYSTEM, Runtime
+from indextables.runtime import SYSTEM, Runtime, Stopwatch
 from indextables.storage.base import ObjectMeta, Store
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 _T = TypeVar("_T")
+_LONGEST_DOUBT_MS = 600_000
+"""Far more than all attempts take, and far less than anything stays before it may be deleted."""
 _LOG = logging.getLogger(__name__)
 _QUIET: Final = 2  # failures that are nothing unusual, and not worth a word
 
@@ -67,24 +70,30 @@ class RetryingStore(Store):
             StorageUnavailableError: No attempt happened.
         """
         in_doubt = False
+        doubted: Stopwatch | None = None
         readable_is_durable = True
         last: StorageError | None = None
         for attempt in range(self._policy.attempts):
+            sent = Stopwatch(self._runtime)
             try:
                 self._inner.put_if_absent(path, data)
-                return
             except OutcomeUnknownError as error:
                 last, in_doubt = error, True
+                doubted = doubted or sent
                 readable_is_durable = readable_is_durable and error.readable_is_durable
             except AlreadyExistsError as error:
                 # This is in doubt too: S3's 409 says it of an object that is not there, a hidden retry of our own.
                 last, in_doubt = error, True
+                doubted = doubted or Stopwatch(self._runtime)
                 # A store whose syncs can fail syncs again before it says that something exists.
                 readable_is_durable = True
             except StorageUnavailableError as error:
                 last = error
             except StorageError as error:
                 raise (self._unknown(path, error) if in_doubt else error) from error.__cause__
+            else:
+                self._refuse_old_doubt(path, doubted, last)
+                return
             if not readable_is_durable:
                 self._wait(attempt, last)
                 continue
@@ -95,6 +104,7 @@ class RetryingStore(Store):
             if found == data:
                 return
             if found is not None:
+                self._refuse_old_doubt(path, doubted, last)
                 raise AlreadyExistsError(path, store=self.url) from last
             self._wait(attempt, last)
         if in_doubt:
@@ -155,6 +165,11 @@ class RetryingStore(Store):
             tries = (attempt + 1, self._policy.attempts)
             _LOG.warning("%s: attempt %d of %d failed, the next follows in %.1f s: %s", self.url, *tries, delay, error)
         self._runtime.sleep(delay)
+
+    def _refuse_old_doubt(self, path: str, doubted: Stopwatch | None, error: StorageError | None) -> None:
+        """Raise where an earlier attempt may have happened so long ago that what it wrote may have been deleted since."""
+        if doubted is not None and doubted.elapsed_ms() > _LONGEST_DOUBT_MS:
+            raise self._unknown(path, error) from error
 
     def _unknown(self, path: str, error: StorageError | None) -> OutcomeUnknownError:
         return OutcomeUnknownError(path, store=self.url, detail=error.detail if error else "")

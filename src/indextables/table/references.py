@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 
 from indextables.errors import CheckpointError, LogCorruptionError, NotFoundError, VersionNotFoundError
 from indextables.log.commits import CommitReader
+from indextables.log.floor import read_floor
 from indextables.log.log import TransactionLog
 from indextables.log.versions import checkpoint_versions, list_versions
 
@@ -44,10 +45,17 @@ class References:
         self._reader = CommitReader(store, settings)
         log = TransactionLog(store, settings=settings, runtime=runtime)
         self.newest = log.snapshot()
-        versions = [version for version in list_versions(store) if version <= self.newest.version]
-        bases = self._bases(log, versions)
-        parts = [self.newest.files["path"], *(base.files["path"] for base in bases), self._added(versions)]
-        self._paths = _distinct(parts)
+        while True:
+            versions = [version for version in list_versions(store) if version <= self.newest.version]
+            bases = self._bases(log, versions)
+            try:
+                added = self._added(versions)
+            except NotFoundError:
+                if read_floor(store) <= versions[0]:
+                    raise
+                continue  # a cleanup took commits away since they were listed
+            break
+        self._paths = _distinct([self.newest.files["path"], *(base.files["path"] for base in bases), added])
         self._upto = self.newest.version
 
     def needed(self, paths: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:

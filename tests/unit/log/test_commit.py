@@ -62,24 +62,45 @@ class TestTheNextVersion:
         other = place.log()
         settings = Settings(retry=Retry(max_attempts=3))
         slow = place.open(settings, before=losing(place, 99, lambda number: other.add_files([add(f"o{number}")]))).log
-        with pytest.raises(ConcurrentWriteError, match="other writers were faster 3 times") as caught:
+        with pytest.raises(ConcurrentWriteError, match="other writers were faster 9 times") as caught:
             slow.add_files([add("mine")])
-        assert (caught.value.version, caught.value.retryable) == (3, True)
-        assert paths(other) == ["o0", "o1", "o2"]
+        assert (caught.value.version, caught.value.retryable) == (9, True)
+        assert paths(other) == [f"o{number}" for number in range(9)]
 
-    def test_comes_after_a_pause_that_grows(self) -> None:
+    def test_is_tried_three_times_at_once_and_then_after_a_pause_that_grows(self) -> None:
         place, _ = new_table()
         other = place.log()
         moments: list[float] = []
 
         def before(op: str, _: str) -> None:
-            if op == PUT and len(moments) < 5:
+            if op == PUT and len(moments) < 13:
                 moments.append(place.runtime.monotonic())
                 other.add_files([add(f"o{len(moments)}")])
 
         place.open(before=before).log.add_files([add("mine")])
         pauses = [round(later - earlier, 3) for earlier, later in itertools.pairwise(moments)]
-        assert all(low <= pause <= 2 * low for pause, low in zip(pauses, [0.05, 0.1, 0.2, 0.4], strict=True))
+        assert [number for number, pause in enumerate(pauses, 1) if pause] == [3, 6, 9, 12]
+        bounds = zip(pauses[2::3], [0.05, 0.1, 0.2, 0.4], strict=True)
+        assert all(low <= pause <= 2 * low for pause, low in bounds)
+
+    def test_is_not_tried_before_all_that_came_meanwhile_was_read(self) -> None:
+        place, _ = new_table()
+        other = place.log()
+        puts: list[str] = []
+        reads: list[str] = []
+
+        def before(op: str, path: str) -> None:
+            if op == PUT:
+                puts.append(path)
+                if len(puts) == 1:
+                    other.add_files([add("first")])
+            elif op == "get" and puts and len(reads) < 5:  # whoever reads is overtaken again
+                reads.append(path)
+                other.add_files([add(f"o{len(reads)}")])
+
+        result = place.open(before=before).log.add_files([add("mine")])
+        assert len(reads) == 5
+        assert (result.attempts, result.version) == (2, 7)
 
     def test_is_dated_after_the_one_before_even_if_the_clock_stands_still(self) -> None:
         _, log = new_table()

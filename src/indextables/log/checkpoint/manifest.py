@@ -9,7 +9,7 @@ from __future__ import annotations
 import base64
 import binascii
 import hashlib
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 import numpy as np
@@ -22,6 +22,8 @@ from indextables.log.state import Batch, LogState
 
 if TYPE_CHECKING:
     import numpy.typing as npt
+
+_MOST_TIMES: Final = 1 << 26  # versions: two years of a commit a second
 
 PartitionBounds = dict[str, tuple[str | None, str | None, bool]]
 """The least and the greatest value of a partition column as text, and whether null occurs too."""
@@ -156,7 +158,7 @@ def state_from(
     """
     protocol, metadata = actions_of(facts, version=version, path=path)
     try:
-        times = _times(facts.times)
+        times = _times(facts.times, version - facts.first_version + 1)
     except (binascii.Error, pa.ArrowException, OSError, ValueError) as error:
         raise CheckpointCorruptionError(version, path=path, reason="its times cannot be read") from error
     if len(times) != version - facts.first_version + 1:
@@ -190,8 +192,10 @@ def actions_of(facts: Facts, *, version: int, path: str) -> tuple[Protocol | Non
     return protocol, next((action for action in actions if isinstance(action, MetaData)), None)
 
 
-def _times(text: str) -> npt.NDArray[np.int64]:
+def _times(text: str, count: int) -> npt.NDArray[np.int64]:
+    if not 0 <= count <= _MOST_TIMES:
+        raise ValueError(count)
     data = base64.b64decode(text, validate=True)
-    # A frame says how much it holds; what it holds is eight bytes a version, and a log has fewer than 2**31 of them.
-    deltas = pa.CompressedInputStream(pa.BufferReader(data), "zstd").read(2**34)
+    # As much as is asked for is allocated at once, and a frame of a few bytes can hold any amount: one byte more shows that it does.
+    deltas = pa.CompressedInputStream(pa.BufferReader(data), "zstd").read(8 * count + 1)
     return np.cumsum(np.frombuffer(deltas, "<i8"), dtype=np.int64)

@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 
 from indextables.errors import CheckpointCorruptionError
 from indextables.log.checkpoint.manifest import digest
+from indextables.log.codec import MAX_RATIO
 from indextables.log.columns import ActionKeys, Row, columns_of, schema_of
 
 if TYPE_CHECKING:
@@ -28,6 +29,9 @@ ROW_GROUP: Final = 50_000
 
 _DICTIONARY_BYTES: Final = 128 << 10
 _WORTHWHILE: Final = 2.0
+_ROWS_A_BYTE: Final = 4
+# Some of what Parquet's own library throws arrives as the error that stands for all that nobody translated.
+_PARQUET_ERRORS: Final = (pa.ArrowException, OSError, RuntimeError)
 _NO_KEYS: Final = pa.struct([("_", pa.bool_())])
 """How a map without any key is stored, because Parquet has no struct without children; keys of maps have texts, not this."""
 
@@ -90,8 +94,10 @@ def decode_part(data: bytes, part: Part, kind: type[Row], *, version: int) -> pa
     with ThreadPoolExecutor(1, thread_name_prefix="indextables-checksum") as pool:
         checked = pool.submit(check_part, data, part, version=version)
         try:
-            rows = _complete(pq.ParquetFile(pa.BufferReader(data)).read(), kind)
-        except (pa.ArrowException, OSError, KeyError) as error:
+            file = pq.ParquetFile(pa.BufferReader(data))
+            if not _expands(file.metadata, len(data)):
+                rows = _complete(file.read(), kind)
+        except (*_PARQUET_ERRORS, KeyError, MemoryError) as error:
             checked.result()
             raise CheckpointCorruptionError(version, path=part.path, reason="it is not such a Parquet file") from error
         checked.result()
@@ -107,13 +113,21 @@ def check_part(data: bytes, part: Part, *, version: int) -> None:
     if len(data) != part.bytes or digest(data) != part.sha256:
         raise CheckpointCorruptionError(version, path=part.path, reason="its bytes do not match the manifest")
     try:
-        rows = pq.read_metadata(pa.BufferReader(data)).num_rows
-    except (pa.ArrowException, OSError) as error:
+        metadata = pq.read_metadata(pa.BufferReader(data))
+    except _PARQUET_ERRORS as error:
         raise CheckpointCorruptionError(version, path=part.path, reason="it is not a Parquet file") from error
-    if rows != part.rows:
+    if metadata.num_rows != part.rows:
         raise CheckpointCorruptionError(
-            version, path=part.path, reason=f"it has {rows} rows, and {part.rows} were written"
+            version, path=part.path, reason=f"it has {metadata.num_rows} rows, and {part.rows} were written"
         )
+    if _expands(metadata, len(data)):
+        raise CheckpointCorruptionError(version, path=part.path, reason="it expands as only a decompression bomb does")
+
+
+def _expands(metadata: pq.FileMetaData, size: int) -> bool:
+    """Tell whether a file says that it holds far more than its size: each row has a path of its own, which takes some bytes."""
+    content = sum(metadata.row_group(index).total_byte_size for index in range(metadata.num_row_groups))
+    return bool(content > MAX_RATIO * size or metadata.num_rows > _ROWS_A_BYTE * size)
 
 
 def no_rows(kind: type[Row]) -> pa.Table:
@@ -133,7 +147,19 @@ def _complete(table: pa.Table, kind: type[Row]) -> pa.Table:
             columns[field.name] = _without_child(table[name])
         else:
             columns[field.name] = table[name].cast(field.type) if pa.types.is_list(field.type) else table[name]
+            _check_type(columns[field.name].type, field.type)
+    if any(columns[column.name].null_count for column in columns_of(kind) if column.required):
+        raise pa.ArrowInvalid("a field is missing that every action has")
     return pa.table(columns)
+
+
+def _check_type(found: pa.DataType, expected: pa.DataType) -> None:
+    if pa.types.is_struct(expected):
+        fits = pa.types.is_struct(found) and all(pa.types.is_string(child.type) for child in found)
+    else:
+        fits = found == expected
+    if not fits:
+        raise pa.ArrowTypeError(f"a column is {found} where {expected} belongs")
 
 
 def _keyless(kind: pa.DataType) -> bool:
