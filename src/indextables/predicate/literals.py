@@ -22,6 +22,8 @@ _WAY_OUT: Final = (
 )
 _TEXTS: Final = (TokenType.STRING, TokenType.RAW_STRING)
 _EXACT: Final = decimal.Context(prec=1000)
+_DIGITS: Final = re.compile(r"[0-9]{1,9}")
+_MOST_DIGITS: Final = 38
 _INTERVAL: Final = re.compile(r"([+-]?)(?:(\d+) )?(\d+):(\d{1,2}):(\d{1,2})(?:\.(\d{1,9}))?")
 _UNITS: Final = {"DAY": DAY, "HOUR": DAY // 24, "MINUTE": DAY // 1440, "SECOND": DAY // 86400}
 _SPECIAL: Final = {
@@ -133,13 +135,13 @@ class LiteralReader:
     def _number(self, node: exp.Literal) -> Literal:
         text = str(node.this)
         place = self._place(node)
-        if text.isascii() and text.isdigit():
-            return Literal("integer", int(text), place)
-        if "e" in text.lower():
-            return Literal("double", float(text), place)
         try:
+            if text.isascii() and text.isdigit():
+                return Literal("integer", int(text), place)
+            if "e" in text.lower():
+                return Literal("double", float(text), place)
             return Literal("decimal", decimal.Decimal(text), place)
-        except decimal.InvalidOperation as error:
+        except (ValueError, decimal.InvalidOperation) as error:
             raise self._refusal(node, f"{text[:40]} is not a number") from error
 
     def _negated(self, node: exp.Neg) -> Literal:
@@ -218,8 +220,11 @@ class LiteralReader:
         return Literal("float" if single else "double", number, literal.place)
 
     def _to_decimal(self, node: exp.Expr, literal: Literal) -> Literal:
-        parameters = [int(part.name) for part in node.args["to"].expressions]
+        texts = [part.name for part in node.args["to"].expressions]
+        parameters = [int(text) for text in texts if _DIGITS.fullmatch(text)]
         precision, scale = parameters[0] if parameters else 10, parameters[1] if len(parameters) > 1 else 0
+        if len(parameters) != len(texts) or len(texts) > 2 or not 0 <= scale <= precision <= _MOST_DIGITS:
+            raise self._refusal(node, f"decimal({','.join(texts)[:50]}) is not a type")
         number = self._numeric(node, literal)
         rounded = number.quantize(decimal.Decimal(1).scaleb(-scale), rounding=decimal.ROUND_HALF_UP, context=_EXACT)
         if rounded and rounded.adjusted() + 1 > precision - scale:

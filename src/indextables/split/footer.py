@@ -18,6 +18,7 @@ import pyarrow.parquet as pq
 
 from indextables.errors import SplitCorruptionError
 from indextables.split.chunks import bloom_ranges
+from indextables.split.sound import check_columns
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -176,6 +177,8 @@ def parse_footer(path: str, data: bytes, *, size: int, checksum: int | None = No
         raise SplitCorruptionError(path, "its footer does not begin where the log says")
     with translated(path):
         metadata = pq.read_metadata(pa.BufferReader(data))
+        if checksum is None:
+            check_columns(metadata, size=size)
     return Footer(path=path, metadata=metadata, start=size - len(data), size=size, checksum=found)
 
 
@@ -184,7 +187,16 @@ def translated(path: str) -> Iterator[None]:
     """Turn whatever the Parquet library raises about a file into our error about it."""
     try:
         yield
-    except (pa.ArrowException, OSError, ValueError, OverflowError, KeyError, TypeError, IndexError) as error:
+    except (
+        pa.ArrowException,
+        OSError,
+        ValueError,
+        OverflowError,
+        KeyError,
+        TypeError,
+        IndexError,
+        RuntimeError,
+    ) as error:
         if isinstance(error, SplitCorruptionError):
             raise
         reason = str(error).strip().split("\n")[0][:200]
