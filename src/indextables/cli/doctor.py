@@ -20,10 +20,10 @@ from indextables.cli.java import OLDEST, find_java
 from indextables.cli.opening import open_table_store
 from indextables.cli.options import TableAddress, examples, output_options, settings_option
 from indextables.cli.output import say, show_json, show_table, wants_json
-from indextables.cli.text import counted
 from indextables.errors import IndexTablesError, TableNotFoundError
 from indextables.log.layout import LOG_DIRECTORY
 from indextables.log.log import TransactionLog
+from indextables.report.words import counted
 from indextables.runtime import SYSTEM
 from indextables.storage.object_store import OBJECT_STORE_SCHEMES
 from indextables.storage.probe import probe_conditional_put

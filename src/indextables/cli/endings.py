@@ -43,69 +43,75 @@ class State:
     Attributes:
         debug: Show the traceback of an error, and what the library logs.
         as_json: Print JSON.
+        program: The name of the command, with which each of its sentences begins.
     """
 
     debug: bool = False
     as_json: bool = False
+    program: str = "indextables"
 
 
 def ending_of(error: Exception, state: State) -> int:
     """Tell a person what went wrong, and return the exit code for it."""
     if isinstance(error, click.Abort):
-        say_interrupted()
+        say_interrupted(state.program)
         return INTERRUPTED
     if isinstance(error, click.UsageError):
-        return _usage(error)
+        return _usage(error, state.program)
     if state.debug:
         traceback.print_exception(error, file=sys.stderr)
     if isinstance(error, IndexTablesError):
-        _say(str(error))
+        _say(str(error), state.program)
         for note in getattr(error, "__notes__", ()):
             click.echo("\n".join(f"  {plain(line)}" for line in note.splitlines()), err=True)
         return FAILED
     if isinstance(error, click.ClickException):
-        _say(error.format_message())
+        _say(error.format_message(), state.program)
         return FAILED
     if isinstance(error, OSError) and error.strerror:
         place = f"{error.filename}: " if error.filename else ""
-        _say(f"{place}{error.strerror}.")
+        _say(f"{place}{error.strerror}.", state.program)
         return FAILED
     detail = f": {error}" if str(error) else ""
     hint = "" if state.debug else " Run it again with --debug, and report what that prints."
-    _say(f"this should not have happened: {type(error).__name__}{detail}.{hint}")
+    _say(f"this should not have happened: {type(error).__name__}{detail}.{hint}", state.program)
     return FAULT
 
 
-def say_interrupted() -> None:
+def say_interrupted(program: str = "indextables") -> None:
     """Tell a person that their Ctrl-C has arrived."""
-    _say("interrupted.")
+    _say("interrupted.", program)
 
 
-def _usage(error: click.UsageError) -> int:
+def _usage(error: click.UsageError, program: str) -> int:
     if isinstance(error, click.exceptions.NoArgsIsHelpError):
         click.echo(error.format_message(), err=True)
         return USAGE
-    command = error.ctx.command_path if error.ctx else "indextables"
+    command = error.ctx.command_path if error.ctx else program
     problem = error.format_message().rstrip(".")
-    _say(f"{problem}{'' if problem.endswith('?') else '.'} Try '{command} -h'.")
+    _say(f"{problem}{'' if problem.endswith('?') else '.'} Try '{command} -h'.", program)
     return USAGE
 
 
-def _say(text: str) -> None:
-    click.echo(f"indextables: {one_line(text)}", err=True)
+def _say(text: str, program: str) -> None:
+    click.echo(f"{program}: {one_line(text)}", err=True)
 
 
 class _ToStderr(logging.Handler):
+    def __init__(self, program: str) -> None:
+        super().__init__()
+        self._program = program
+
     def emit(self, record: logging.LogRecord) -> None:
         """Write a record as a sentence."""
-        click.echo(f"indextables: {record.levelname.lower()}: {one_line(record.getMessage())}", err=True)
+        click.echo(f"{self._program}: {record.levelname.lower()}: {one_line(record.getMessage())}", err=True)
 
 
 @contextlib.contextmanager
-def logging_to_stderr() -> Iterator[None]:
+def logging_to_stderr(program: str) -> Iterator[None]:
     """Show what the library warns of while a command runs, and more where somebody lowers the level of its logger."""
     logger = logging.getLogger("indextables")
-    handler, level = _ToStderr(), logger.level
+    handler, level = _ToStderr(program), logger.level
     logger.addHandler(handler)
     try:
         yield

@@ -19,9 +19,9 @@ from indextables.cli.output import (
     show_table,
     wants_json,
 )
-from indextables.cli.text import number, size
 from indextables.log.open import open_log
 from indextables.log.skips import readable
+from indextables.report.words import number, size
 
 if TYPE_CHECKING:
     import pyarrow as pa

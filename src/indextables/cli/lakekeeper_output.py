@@ -1,19 +1,28 @@
 """How the `lakekeeper` command shows results: tables and progress for people, JSON for programs."""
 
+# ruff: noqa: PLC0415 - JSON does not wait for what draws tables
+
 from __future__ import annotations
 
 import json
+import sys
 from contextlib import contextmanager
 from dataclasses import asdict
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
-from rich.console import Console
-from rich.progress import Progress
-from rich.table import Table
+
+from indextables.cli.text import plain
+from indextables.report.words import counted, size
 
 if TYPE_CHECKING:
+    import datetime as dt
     from collections.abc import Callable, Iterable, Iterator, Sequence
+    from pathlib import Path
+
+    from rich.console import Console
+    from rich.table import Table
 
     from indextables.hive import (
         CleanupResult,
@@ -24,11 +33,10 @@ if TYPE_CHECKING:
         TableOutcome,
         TableReport,
     )
+    from indextables.report.lake_figures import LakeFigures
 
 T = TypeVar("T")
 
-_UNITS = ("B", "KB", "MB", "GB", "TB")
-_STEP = 1024
 _TABLE_PROPERTIES = ("files", "bytes", "needs_compaction", "target_files", "objects_saved")
 
 
@@ -43,16 +51,23 @@ class Output:
     def __init__(self, *, as_json: bool, quiet: bool) -> None:
         self._as_json = as_json
         self._quiet = quiet or as_json
-        self._console = Console(soft_wrap=True, highlight=False)
-        self._progress_console = Console(stderr=True)
+
+    @cached_property
+    def _console(self) -> Console:
+        from rich.console import Console
+
+        return Console(soft_wrap=True, highlight=False, markup=False, emoji=False)
 
     @contextmanager
     def progress(self, what: str) -> Iterator[Callable[[int, int], None] | None]:
         """Show how far work has come, where somebody watches."""
-        if self._quiet or not self._progress_console.is_terminal:
+        if self._quiet or not sys.stderr.isatty():
             yield None
             return
-        with Progress(console=self._progress_console, transient=True) as bar:
+        from rich.console import Console
+        from rich.progress import Progress
+
+        with Progress(console=Console(stderr=True), transient=True) as bar:
             task = bar.add_task(what, total=None)
             yield lambda done, total: bar.update(task, completed=done, total=total)
 
@@ -69,9 +84,10 @@ class Output:
         if self._as_json:
             self._json(_report_as_dict(report))
             return
-        shown = Table("partition", "files", "size", "average", "needs_compaction", "target_files", title=report.table)
+        shown = _table("partition", "files", "size", "average", "needs_compaction", "target_files", title=report.table)
         for one in report.partitions:
-            shown.add_row(
+            _add_row(
+                shown,
                 one.name or "(whole table)",
                 f"{one.files:,}",
                 size(one.bytes),
@@ -81,25 +97,26 @@ class Output:
             )
         if report.partitions:
             self._console.print(shown)
-        self._console.print(
+        self._say(
             f"{report.table}: {report.files:,} files, {size(report.bytes)}, threshold={size(report.threshold)}, "
             f"needs_compaction={report.needs_compaction}, target_files={report.target_files:,}, "
             f"NameNode objects saved: {report.objects_saved:,}"
         )
         for reason in report.refused:
-            self._console.print(f"refused: {reason}")
+            self._say(f"refused: {reason}")
         for warning in report.warnings:
-            self._console.print(f"note: {warning}")
+            self._say(f"note: {warning}")
 
     def table_reports(self, reports: Sequence[TableReport]) -> None:
         """Show tables, those with the most to save first."""
         if self._as_json:
             self._json([_report_as_dict(report) for report in reports])
             return
-        shown = Table("table", "files", "size", "target_files", "objects saved", "needs_compaction")
+        shown = _table("table", "files", "size", "target_files", "objects saved", "needs_compaction")
         for report in reports:
             verdict = f"refused: {'; '.join(report.refused)}" if report.refused else str(report.needs_compaction)
-            shown.add_row(
+            _add_row(
+                shown,
                 report.table,
                 f"{report.files:,}",
                 size(report.bytes),
@@ -116,14 +133,14 @@ class Output:
             return
         self._summary([result], dry_run=dry_run)
         for name, reason in result.skipped:
-            self._console.print(f"left alone: {name or result.table}: {reason}")
+            self._say(f"left alone: {name or result.table}: {reason}")
         if result.run:
-            self._console.print(f"Run {result.run}; the original files are kept by {result.backup}.")
-            self._console.print(f"No directory was missing for longer than {result.longest_gap * 1000:.0f} ms.")
-            self._console.print(f"Undo: lakekeeper rollback --table {result.table}")
-            self._console.print(f"Keep: lakekeeper cleanup --table {result.table}")
+            self._say(f"Run {result.run}; the original files are kept by {result.backup}.")
+            self._say(f"No directory was missing for longer than {result.longest_gap * 1000:.0f} ms.")
+            self._say(f"Undo: lakekeeper rollback --table {result.table}")
+            self._say(f"Keep: lakekeeper cleanup --table {result.table}")
         elif not result.partitions:
-            self._console.print("Nothing needs compaction.")
+            self._say("Nothing needs compaction.")
 
     def outcomes(self, outcomes: Sequence[TableOutcome]) -> None:
         """Show what became of many tables."""
@@ -142,7 +159,7 @@ class Output:
         self._summary([one.result for one in outcomes if one.result], dry_run=False)
         for one in outcomes:
             if one.error:
-                self._console.print(f"failed: {one.error}")
+                self._say(f"failed: {one.error}")
 
     def recoveries(self, recoveries: Sequence[Recovery]) -> None:
         """Show what was done about runs."""
@@ -150,13 +167,13 @@ class Output:
             self._json([_as_dict(one) for one in recoveries])
             return
         for one in recoveries:
-            self._console.print(
+            self._say(
                 f"{one.table}: run {one.run} was {one.found} and is {one.state} ({one.directories:,} directories)"
             )
             for name in one.carried:
-                self._console.print(f"  carried over: {name}")
+                self._say(f"  carried over: {name}")
         if not recoveries:
-            self._console.print("Nothing to recover.")
+            self._say("Nothing to recover.")
 
     def cleanup(self, result: CleanupResult) -> None:
         """Show what was deleted."""
@@ -164,22 +181,22 @@ class Output:
             self._json(_as_dict(result))
             return
         verb = "would be freed" if result.dry_run else "freed"
-        self._console.print(
+        self._say(
             f"{result.table}: {len(result.runs)} runs, {len(result.directories):,} directories, {result.files:,} files, "
             f"{size(result.bytes)} {verb}"
         )
         for place in result.directories if result.dry_run else ():
-            self._console.print(f"  {place}")
+            self._say(f"  {place}")
 
     def runs(self, runs: Sequence[RunReport]) -> None:
         """Show runs."""
         if self._as_json:
             self._json([_as_dict(run) for run in runs])
             return
-        shown = Table("table", "run", "state", "directories", "rows", "backup")
+        shown = _table("table", "run", "state", "directories", "rows", "backup")
         for run in runs:
             rows = f"{run.rows:,}" if run.rows >= 0 else ""
-            shown.add_row(run.table, run.run, run.state, f"{run.directories:,}", rows, run.backup)
+            _add_row(shown, run.table, run.run, run.state, f"{run.directories:,}", rows, run.backup)
         self._console.print(shown)
 
     def findings(self, findings: Sequence[Finding]) -> None:
@@ -188,15 +205,31 @@ class Output:
             self._json([_as_dict(finding) for finding in findings])
             return
         for one in findings:
-            self._console.print(f"{one.table}: {one.text}. {one.advice}.")
+            self._say(f"{one.table}: {one.text}. {one.advice}.")
         if not findings:
-            self._console.print("Nothing was found.")
+            self._say("Nothing was found.")
+
+    def report(self, figures: LakeFigures, output: Path | None) -> None:
+        """Show the figures of a report, or where its page is."""
+        if self._as_json:
+            # Moments are what json does not know, and every one of them is in UTC.
+            click.echo(json.dumps(_as_dict(figures), indent=2, ensure_ascii=False, default=_moment))
+        elif output is not None:
+            self._say(
+                f"{output}: {size(output.stat().st_size)}, {counted(len(figures.tables), 'table')}, "
+                f"{counted(len(figures.advice), 'thing')} to do."
+            )
+
+    def _say(self, text: str) -> None:
+        """Print a line, of which a terminal obeys nothing."""
+        self._console.print(plain(text))
 
     def _summary(self, results: Sequence[CompactionResult], *, dry_run: bool) -> None:
-        shown = Table("table", "directories", "files", "size", "rows", "seconds", title="dry run" if dry_run else None)
+        shown = _table("table", "directories", "files", "size", "rows", "seconds", title="dry run" if dry_run else None)
         for one in results:
             after = size(one.bytes_after) if one.run else "?"
-            shown.add_row(
+            _add_row(
+                shown,
                 one.table,
                 f"{len(one.partitions):,}",
                 f"{one.files_before:,} → {one.files_after:,}",
@@ -210,14 +243,18 @@ class Output:
         click.echo(json.dumps(value, indent=2, ensure_ascii=False))
 
 
-def size(count: int) -> str:
-    """Return a number of bytes for people."""
-    amount = float(count)
-    for unit in _UNITS:
-        if amount < _STEP or unit == _UNITS[-1]:
-            return f"{amount:.0f} {unit}" if unit == "B" else f"{amount:.1f} {unit}"
-        amount /= _STEP
-    raise AssertionError
+def _moment(value: dt.datetime) -> str:
+    return value.isoformat().replace("+00:00", "Z")
+
+
+def _add_row(shown: Table, *cells: str) -> None:
+    shown.add_row(*(plain(cell) for cell in cells))
+
+
+def _table(*columns: str, title: str | None = None) -> Table:
+    from rich.table import Table
+
+    return Table(*columns, title=title)
 
 
 def _as_dict(value: Any) -> dict[str, Any]:

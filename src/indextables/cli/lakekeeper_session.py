@@ -6,17 +6,24 @@ from typing import TYPE_CHECKING
 
 from indextables.cli.lakekeeper_output import Output
 from indextables.errors import EnvironmentSetupError
-from indextables.hive import Lake, connect
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from indextables.hive import Lake
+
 
 class Session:
-    """One call of the command."""
+    """One call of the command.
+
+    Attributes:
+        metastore: The address of the Metastore that was given, if one was.
+        spark: The session of Spark, once it was needed.
+        quiet: Whether no progress is shown.
+    """
 
     def __init__(self, metastore: str | None, *, use_spark: bool, quiet: bool) -> None:
-        self._metastore = metastore
+        self.metastore = metastore
         self._use_spark = use_spark
         self._lake: Lake | None = None
         self.spark: SparkSession | None = None
@@ -26,10 +33,12 @@ class Session:
     def lake(self) -> Lake:
         """The lake; a Metastore is connected to, and Spark started where it was asked for, when this is first used."""
         if self._lake is None:
+            from indextables.hive import connect  # noqa: PLC0415 - a wrong call is answered before anything is loaded
+
             if self._use_spark:
-                self.spark = _start_spark(self._metastore)
+                self.spark = _start_spark(self.metastore)
             try:
-                self._lake = connect(self._metastore, spark=self.spark)
+                self._lake = connect(self.metastore, spark=self.spark)
             except EnvironmentSetupError as error:
                 raise EnvironmentSetupError(
                     error.problem, f"{error.way_out}; --spark uses the Metastore of a Spark session"

@@ -8,7 +8,6 @@ Spark may want it, so `--spark` leaves it there.
 from __future__ import annotations
 
 import sys
-from importlib.abc import MetaPathFinder
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -17,7 +16,9 @@ if TYPE_CHECKING:
     from types import ModuleType
 
 
-class _NoPandas(MetaPathFinder):
+class _NoPandas:
+    """A finder, though not by its base class: importing that takes longer than the rest of this program's help."""
+
     def find_spec(
         self,
         fullname: str,

@@ -13,7 +13,6 @@ from indextables.cli.endings import DAMAGE
 from indextables.cli.opening import open_table_store
 from indextables.cli.options import TableAddress, examples, table_options
 from indextables.cli.output import note, progress, say, show_json, show_table, wants_json
-from indextables.cli.text import counted
 from indextables.config import Settings
 from indextables.errors import IndexTablesError, ProtocolError, TableNotFoundError
 from indextables.log.layout import LOG_DIRECTORY
@@ -22,6 +21,7 @@ from indextables.log.repair import repair as mend
 from indextables.log.repair import undo_repair
 from indextables.log.repair.examine import examine
 from indextables.log.snapshot import Snapshot
+from indextables.report.words import counted
 from indextables.table.rebuild import rebuild_adds
 from indextables.table.verify import verify_statistics
 

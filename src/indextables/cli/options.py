@@ -98,19 +98,21 @@ def _as_dict(_: click.Context, __: click.Parameter, value: tuple[tuple[str, str]
     return dict(value)
 
 
+debug_option: Final = click.option(
+    "--debug",
+    is_flag=True,
+    expose_value=False,
+    is_eager=True,
+    callback=_set_debug,
+    help="Show the traceback of an error, and what the library logs.",
+)
+
+
 def output_options(command: _F) -> _F:
     """Add what every command takes: `--json` and `--debug`."""
-    command = click.option(
-        "--debug",
-        is_flag=True,
-        expose_value=False,
-        is_eager=True,
-        callback=_set_debug,
-        help="Show the traceback of an error, and what the library logs.",
-    )(command)
     return click.option(
         "--json", is_flag=True, expose_value=False, callback=_set_json, help="Print JSON, for programs."
-    )(command)
+    )(debug_option(command))
 
 
 def settings_option(*, spark: bool = False) -> Callable[[_F], _F]:

@@ -8,6 +8,7 @@ paths, and nothing is coloured.
 
 from __future__ import annotations
 
+import os
 import sys
 from contextlib import contextmanager
 from dataclasses import asdict, is_dataclass
@@ -90,6 +91,11 @@ def _values(column: pa.ChunkedArray) -> list[Any]:
 
 def show_facts(facts: Sequence[tuple[str, object]]) -> None:
     """Print names and values, one pair a line."""
+    if not sys.stdout.isatty() and not os.environ.get("FORCE_COLOR"):
+        width = max((len(plain(name)) for name, _ in facts), default=0)
+        for name, value in facts:
+            click.echo(f"{plain(name).ljust(width)}  {cell(value)}")
+        return
     console = _console()
     from rich.table import Table
 

@@ -6,7 +6,7 @@ import click
 
 from indextables.cli.options import examples, table_options, time_travel, where_option
 from indextables.cli.output import note, rows_of, say, show_json, show_json_rows, show_table, wants_json
-from indextables.cli.text import number, size
+from indextables.report.words import number, size
 from indextables.table import Table
 
 _SHOWN = 50

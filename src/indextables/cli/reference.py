@@ -1,16 +1,22 @@
-"""The reference page of the command, written from the commands themselves: `python -m indextables.cli.reference`."""
+"""The reference page of both commands, written from the commands themselves: `python -m indextables.cli.reference`."""
 
 from __future__ import annotations
 
 import sys
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from indextables.cli.lakekeeper import main as lakekeeper
 from indextables.cli.main import commands
 
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from indextables.cli.group import Commands
+
 _INTRODUCTION: Final = """\
-# The command `indextables`
+# The commands `indextables` and `lakekeeper`
 
 <!-- Generated from the commands in indextables.cli: python -m indextables.cli.reference > docs/reference/command-line.md -->
 
@@ -57,26 +63,50 @@ indextables: The predicate is not SQL: something is missing near '=', at charact
 
 Shells complete commands, options, keys of settings and directories: see [Shell completion](../how-to/shell-completion.md).
 """
+_LAKEKEEPER: Final = """\
+## lakekeeper
+
+`lakekeeper` compacts the tables of a Hive Metastore: see [Lakekeeper](../lakekeeper.md). `--metastore`, `--spark`, `--quiet` and
+`--debug` stand before the name of the command, `--json` behind it.
+
+| Exit code | Meaning |
+| --- | --- |
+| 0 | Done. For `doctor`: nothing was found. |
+| 1 | It failed, and nothing is lost. For `doctor`: something was found. |
+| 2 | The command line is wrong. |
+| 3 | Of many tables, some failed. |
+| 4 | A fault of the program itself. |
+| 130 | Interrupted with Ctrl-C or SIGTERM, and everything is back as it was. |
+
+"""
 
 
 def reference() -> str:
     """Return the page."""
-    root = click.Context(commands, info_name="indextables", terminal_width=120)
-    sections = [_INTRODUCTION]
-    for name in commands.list_commands(root):
-        command = commands.get_command(root, name)
+    group = click.Context(lakekeeper, info_name="lakekeeper", terminal_width=120)
+    return "\n".join(
+        [
+            _INTRODUCTION,
+            *_sections(click.Context(commands, info_name="indextables", terminal_width=120), commands, prefix=""),
+            _LAKEKEEPER + "\n".join([*_table(group, lakekeeper), ""]),
+            *_sections(group, lakekeeper, prefix="lakekeeper "),
+        ]
+    )
+
+
+def _sections(root: click.Context, group: Commands, *, prefix: str) -> Iterator[str]:
+    for name in group.list_commands(root):
+        command = group.get_command(root, name)
         if command is not None:
-            sections.append(_section(click.Context(command, info_name=name, parent=root), command))
-    return "\n".join(sections)
+            yield _section(click.Context(command, info_name=name, parent=root), command, title=f"{prefix}{name}")
 
 
-def _section(ctx: click.Context, command: click.Command) -> str:
+def _section(ctx: click.Context, command: click.Command, *, title: str) -> str:
     usage = command.get_usage(ctx).removeprefix("Usage: ")
     words = "\n".join(line.strip() for line in (command.help or "").strip().splitlines())
     examples = [line.strip() for line in (command.epilog or "").splitlines()[2:]]
-    rows = [_row(parameter, ctx) for parameter in command.params if isinstance(parameter, click.Option)]
     lines = [
-        f"## {ctx.info_name}",
+        f"## {title}",
         "",
         words,
         "",
@@ -84,16 +114,19 @@ def _section(ctx: click.Context, command: click.Command) -> str:
         usage,
         "```",
         "",
-        "```bash",
+        "```text",
         *examples,
         "```",
         "",
-        "| Option | Meaning |",
-        "| --- | --- |",
-        *rows,
+        *_table(ctx, command),
         "",
     ]
     return "\n".join(lines)
+
+
+def _table(ctx: click.Context, command: click.Command) -> list[str]:
+    rows = [_row(parameter, ctx) for parameter in command.params if isinstance(parameter, click.Option)]
+    return ["| Option | Meaning |", "| --- | --- |", *rows]
 
 
 def _row(option: click.Option, ctx: click.Context) -> str:

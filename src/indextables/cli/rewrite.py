@@ -15,7 +15,7 @@ import click
 
 from indextables.cli.options import examples, output_options, settings_option, table_argument, where_option
 from indextables.cli.output import end_with, note, progress, rows_of, say, show_json, show_table, wants_json
-from indextables.cli.text import counted, number, size
+from indextables.report.words import counted, number, size
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -7,8 +7,6 @@ import re
 from typing import Final
 
 _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f-\x9f]")
-_UNITS: Final = ("KB", "MB", "GB", "TB", "PB")
-_STEP: Final = 1024
 
 
 def plain(text: str) -> str:
@@ -42,23 +40,3 @@ def moment(value: dt.datetime) -> str:
     if value.tzinfo:
         value = value.astimezone(dt.UTC).replace(tzinfo=None)
     return f"{value.isoformat(' ')}{zone}"
-
-
-def size(count: int) -> str:
-    """Return a number of bytes in the unit that suits it."""
-    if count < _STEP:
-        return f"{count} B"
-    value, power = count / _STEP, 0
-    while value >= _STEP and power < len(_UNITS) - 1:
-        value, power = value / _STEP, power + 1
-    return f"{value:,.1f} {_UNITS[power]}"
-
-
-def number(count: int | None) -> str:
-    """Return a count with its thousands apart; nothing for one that is not known."""
-    return "unknown" if count is None else f"{count:,}"
-
-
-def counted(count: int, noun: str) -> str:
-    """Return a count with its noun: `1 file`, `2 files`."""
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"

@@ -6,8 +6,8 @@ import click
 
 from indextables.cli.options import examples, table_options
 from indextables.cli.output import end_with, progress, say, show_json, wants_json
-from indextables.cli.text import counted, size
 from indextables.log.open import open_log
+from indextables.report.words import counted, size
 
 
 @click.command(
