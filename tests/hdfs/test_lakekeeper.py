@@ -5,10 +5,8 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import time
 from dataclasses import replace
 from pathlib import Path
-from random import Random
 from typing import TYPE_CHECKING
 
 import pytest
@@ -17,10 +15,11 @@ from hdfs_native import AclEntry, Client
 from examples.lakekeeper_demo import TABLES, DemoTable
 from indextables.errors import ConcurrentChangeError, TableRefusedError
 from indextables.hive import Lake, compact, list_runs, rollback
+from indextables.hive.names import PROBE
 from indextables.hive.plan import find_table
-from tests.hive.crashes import COMMANDS, Patient
+from tests.hive.crashes import COMMANDS, Patient, kill_at_every_step, kill_at_random_moments
 from tests.hive.pictures import Album
-from tests.hive.tables import create_database, create_table, events, fill, lake_of, read_table, write_parquet
+from tests.hive.tables import create_table, events, fill, new_database, opened, read_table, write_parquet
 from tests.support.hdfs import _java
 from tests.support.metastore import MetastoreService, metastore_service
 
@@ -29,7 +28,7 @@ if TYPE_CHECKING:
 
     from tests.support.hdfs import MiniHdfs
 
-KILLS = int(os.environ.get("LAKEKEEPER_KILLS", "30"))
+KILLS = int(os.environ.get("LAKEKEEPER_KILLS", "20"))
 ROOT = Path(__file__).parents[2]
 
 
@@ -41,16 +40,18 @@ def metastore() -> Iterator[MetastoreService]:
 
 @pytest.fixture
 def lake(metastore: MetastoreService) -> Iterator[Lake]:
-    lake = lake_of(metastore)
-    yield lake
-    lake.close()
+    with opened(metastore) as lake:
+        yield lake
 
 
 @pytest.fixture
 def database(metastore: MetastoreService, tmp_path: Path) -> str:
-    name = f"db_{abs(hash(str(tmp_path))):x}"
-    create_database(metastore.uri, name, str(tmp_path / "database"))
-    return name
+    return new_database(metastore, tmp_path)
+
+
+@pytest.fixture
+def patient(lake: Lake, cluster: MiniHdfs, metastore: MetastoreService, database: str) -> Patient:
+    return Patient.make(lake, metastore, f"{database}.patient", f"{cluster.url}/patients/{database}")
 
 
 @pytest.fixture(scope="module")
@@ -78,54 +79,17 @@ def test_every_picture_is_true_on_hdfs(lake: Lake, demo: str, table: DemoTable) 
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_killed_at_every_step_on_hdfs(
-    lake: Lake,
-    cluster: MiniHdfs,
-    metastore: MetastoreService,
-    database: str,
-    command: str,
-    record_property: Callable[[str, object], None],
+    patient: Patient, command: str, record_property: Callable[[str, object], None]
 ) -> None:
-    patient = Patient.make(lake, metastore, f"{database}.patient", f"{cluster.url}/steps/{database}")
-    kills = 0
-    while True:
-        patient.set_stage(command)
-        outcome = patient.kill(command, kill_at=kills + 1)
-        patient.heal()
-        patient.restore()
-        if not outcome.killed:
-            break
-        kills += 1
-    record_property("lakekeeper on HDFS: SIGKILLs at a step", kills)
+    record_property("lakekeeper on HDFS: SIGKILLs at a step", kill_at_every_step(patient, command))
 
 
-def test_killed_at_random_moments_on_hdfs(
-    lake: Lake,
-    cluster: MiniHdfs,
-    metastore: MetastoreService,
-    database: str,
-    record_property: Callable[[str, object], None],
-) -> None:
-    patient = Patient.make(lake, metastore, f"{database}.patient", f"{cluster.url}/moments/{database}")
-    random = Random(60)
-    lasts = {}
-    for command in COMMANDS:
-        patient.set_stage(command)
-        began = time.monotonic()
-        assert not patient.kill(command).killed
-        lasts[command] = time.monotonic() - began
-        patient.heal()
-        patient.restore()
-    kills = 0
-    for attempt in range(KILLS):
-        command = COMMANDS[attempt % len(COMMANDS)]
-        patient.set_stage(command)
-        kills += patient.kill(command, after=random.uniform(0, lasts[command])).killed
-        patient.heal()
-        patient.restore()
+def test_killed_at_random_moments_on_hdfs(patient: Patient, record_property: Callable[[str, object], None]) -> None:
+    kills = kill_at_random_moments(patient, kills=KILLS, seed=60)
     record_property("lakekeeper on HDFS: SIGKILLs at random moments", kills)
 
 
-def test_owner_group_mode_and_acl_are_restored(lake: Lake, cluster: MiniHdfs, database: str) -> None:
+def test_owner_group_mode_acl_and_replication_are_restored(lake: Lake, cluster: MiniHdfs, database: str) -> None:
     place = f"{cluster.url}/rights/{database}"
     create_table(lake, f"{database}.t", place)
     fill(lake, place, files=3, rows=2)
@@ -148,6 +112,7 @@ def test_owner_group_mode_and_acl_are_restored(lake: Lake, cluster: MiniHdfs, da
     )
     client.set_owner(f"{path}/part-00000.parquet", "alice", "analysts")
     client.set_permission(f"{path}/part-00000.parquet", 0o640)
+    client.set_replication(f"{path}/part-00000.parquet", 1)
     system = lake.systems.at(place)
     before = system.security(place), system.security(f"{place}/part-00000.parquet")
     assert any(name == "bob" for _, _, name, _ in before[0].acl)
@@ -206,3 +171,20 @@ def test_a_writer_during_the_swap_loses_nothing_on_hdfs(
     beside = [entry.path for entry in system.entries(f"{cluster.url}/writer", recursive=False)]
     assert [path for path in beside if path.startswith(database)] == [database]
     assert find_table(lake, name).location == place
+
+
+def test_a_probe_that_was_cut_off_leaves_nothing_behind(lake: Lake, cluster: MiniHdfs, database: str) -> None:
+    place = f"{cluster.url}/probe/{database}"
+    create_table(lake, f"{database}.t", place)
+    fill(lake, place, files=3, rows=2)
+    system = lake.systems.at(place)
+    before = system.entries(place)
+
+    def on_step(reached: str) -> None:
+        if reached == "probe: ":
+            system.write(f"{place}/{PROBE}", b"")
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        compact(replace(lake, on_step=on_step), f"{database}.t")
+    assert system.entries(place) == before

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from examples.lakekeeper_demo import hive_session
-from tests.hive.tables import create_database, lake_of
+from tests.hive.tables import new_database, opened
 from tests.support.metastore import MetastoreService, metastore_service
 
 if TYPE_CHECKING:
@@ -40,13 +40,10 @@ def spark(one_session: OneSession, tmp_path_factory: pytest.TempPathFactory) -> 
 
 @pytest.fixture
 def lake(metastore: MetastoreService) -> Iterator[Lake]:
-    lake = lake_of(metastore)
-    yield lake
-    lake.close()
+    with opened(metastore) as lake:
+        yield lake
 
 
 @pytest.fixture
 def database(metastore: MetastoreService, tmp_path: Path) -> str:
-    name = f"db_{abs(hash(str(tmp_path))):x}"
-    create_database(metastore.uri, name, str(tmp_path / "database"))
-    return name
+    return new_database(metastore, tmp_path)

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import cycle, product
+from random import Random
 from typing import TYPE_CHECKING, Any
 
-from indextables.hive import Lake, cleanup, compact, list_runs, recover, rollback
+from indextables.hive import Lake, Options, cleanup, compact, list_runs, recover, rollback
+from indextables.hive.names import is_staging
 from indextables.hive.plan import find_table
 from tests.hive.killing import Outcome, run_command
 from tests.hive.tables import Snapshot, add_partition, create_table, fill, read_table
@@ -14,6 +17,8 @@ if TYPE_CHECKING:
     from tests.support.metastore import MetastoreService
 
 COMMANDS = ("compact", "rollback", "cleanup")
+_NEVER = 1000  # no command has so many steps
+_STEPS_OF_RECOVERY = 16
 
 
 @dataclass
@@ -26,6 +31,7 @@ class Patient:
         name: The table.
         rows: Its rows, which never change.
         old_files: Its files by partition before compaction.
+        swap: How its directories are swapped.
     """
 
     lake: Lake
@@ -33,14 +39,15 @@ class Patient:
     name: str
     rows: Snapshot
     old_files: dict[str, list[str]]
+    swap: str = "rename"
 
     @classmethod
-    def make(cls, lake: Lake, service: MetastoreService, name: str, place: str) -> Patient:
+    def make(cls, lake: Lake, service: MetastoreService, name: str, place: str, *, swap: str = "rename") -> Patient:
         table = create_table(lake, name, f"{place}/t", keys=[("day", "string")])
         for index, day in enumerate(["1", "2", "3"]):
             location = add_partition(lake, table, [day], location=f"{place}/far/{day}" if day == "3" else None)
             fill(lake, location, files=3, rows=4, start=100 * index)
-        patient = cls(lake, service, name, read_table(lake, name), {})
+        patient = cls(lake, service, name, read_table(lake, name), {}, swap)
         patient.old_files = patient.files()
         return patient
 
@@ -73,14 +80,14 @@ class Patient:
         assert all(run.state in {"complete", "undone"} for run in list_runs(self.lake, table=self.name))
 
     def kill(self, command: str, *, kill_at: int | None = None, after: float | None = None) -> Outcome:
-        outcome = run_command(self.service.uri, command, self.name, kill_at=kill_at, after=after)
+        outcome = run_command(self.service.uri, command, self.name, swap=self.swap, kill_at=kill_at, after=after)
         self.service.wait_until_quiet(len(self.lake.metastore._open))
         return outcome
 
     def set_stage(self, command: str) -> None:
         """From an old table, bring about what a command works on."""
         if command in {"rollback", "cleanup"}:
-            compact(self.lake, self.name)
+            compact(self.lake, self.name, options=Options(swap=self.swap))
 
     def restore(self) -> None:
         """Make the table old again, with the original files written anew where a cleanup has deleted them."""
@@ -95,7 +102,7 @@ class Patient:
                 fill(self.lake, place, files=3, rows=4, start=100 * index)
         self.check()
         assert self.is_old()
-        assert not [entry.path for entry in self.state()[0] if "__" in entry.path]
+        assert not [entry.path for entry in self.state()[0] if is_staging(entry.name)]
 
     def _locations(self) -> dict[str, str]:
         table = find_table(self.lake, self.name)
@@ -110,3 +117,57 @@ class Patient:
 
     def _entries(self, place: str) -> list[Any]:
         return self.lake.systems.at(place).entries(place)
+
+
+def kill_at_every_step(patient: Patient, command: str, *, stride: int = 1) -> int:
+    """Kill a command before each step that it takes, or before every `stride`-th; return how many times."""
+    patient.set_stage(command)
+    steps = patient.kill(command, kill_at=_NEVER).steps
+    patient.restore()
+    chosen = range(1, steps + 1, stride)
+    for step in chosen:
+        patient.set_stage(command)
+        assert patient.kill(command, kill_at=step).killed
+        patient.heal()
+        patient.restore()
+    return len(chosen)
+
+
+def kill_inside_recovery(patient: Patient, *, every: int) -> int:
+    """Kill compaction at each step and then its recovery at each step, or every so many-th pair of these; return how often both died."""
+    steps = patient.kill("compact", kill_at=_NEVER).steps
+    patient.restore()
+    pairs = list(product(range(1, steps + 1), range(1, _STEPS_OF_RECOVERY + 1)))[::every]
+    kills = 0
+    for first, second in pairs:
+        assert patient.kill("compact", kill_at=first).killed
+        kills += patient.kill("recover", kill_at=second).killed
+        patient.heal()
+        patient.restore()
+    assert kills >= len(pairs) // 3
+    return kills
+
+
+def kill_at_random_moments(patient: Patient, *, kills: int, seed: int) -> int:
+    """Kill commands, and recoveries of them, until so many were caught alive; return how many were."""
+    random = Random(seed)
+    lasts = {}
+    for command in COMMANDS:
+        patient.set_stage(command)
+        lasts[command] = patient.kill(command).seconds
+        patient.heal()
+        patient.restore()
+    caught = tried = 0
+    for command in cycle(COMMANDS):
+        patient.set_stage(command)
+        outcomes = [patient.kill(command, after=random.uniform(0, lasts[command]))]
+        if outcomes[0].killed and tried % 2:
+            outcomes.append(patient.kill("recover", after=random.uniform(0, lasts[command] / 2)))
+        patient.heal()
+        patient.restore()
+        tried += len(outcomes)
+        caught += sum(outcome.killed for outcome in outcomes)
+        if caught >= kills:
+            break
+        assert tried < 5 * kills + 20, f"only {caught} of {tried} were caught alive"
+    return caught

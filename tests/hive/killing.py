@@ -9,10 +9,11 @@ from __future__ import annotations
 import multiprocessing
 import os
 import signal
+import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from indextables.hive import Lake, cleanup, compact, connect, recover, rollback
+from indextables.hive import Lake, Options, cleanup, compact, connect, recover, rollback
 
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
@@ -24,26 +25,35 @@ _CONTEXT.set_forkserver_preload(["tests.hive.killing"])
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a process ended: whether it was killed, and how many steps it had taken."""
+    """How a process ended: whether it was killed, how many steps it had taken, and how long it had worked."""
 
     killed: bool
     steps: int
+    seconds: float
 
 
 def run_command(
-    uri: str, command: str, table: str, *, kill_at: int | None = None, after: float | None = None
+    uri: str,
+    command: str,
+    table: str,
+    *,
+    swap: str = "rename",
+    kill_at: int | None = None,
+    after: float | None = None,
 ) -> Outcome:
     """Run `compact`, `rollback`, `recover` or `cleanup`, and kill it before its step `kill_at`, or after that many seconds."""
     reader, writer = _CONTEXT.Pipe(duplex=False)
-    process = _CONTEXT.Process(target=_work, args=(uri, command, table, kill_at, writer))
+    process = _CONTEXT.Process(target=_work, args=(uri, command, table, swap, kill_at, writer))
     process.start()
     writer.close()
     assert reader.recv() == "ready"
+    began = time.monotonic()
     process.join(_LONGEST_SECONDS if after is None else after)
     if process.is_alive():
         assert after is not None, f"{command} has not ended after {_LONGEST_SECONDS} s"
         process.kill()
         process.join()
+    seconds = time.monotonic() - began
     steps = 0
     try:
         while True:
@@ -51,12 +61,12 @@ def run_command(
     except EOFError:
         reader.close()
     assert process.exitcode in {0, -signal.SIGKILL}, f"{command} ended with {process.exitcode}"
-    outcome = Outcome(process.exitcode != 0, steps)
+    outcome = Outcome(process.exitcode != 0, steps, seconds)
     process.close()
     return outcome
 
 
-def _work(uri: str, command: str, table: str, kill_at: int | None, pipe: Connection) -> None:
+def _work(uri: str, command: str, table: str, swap: str, kill_at: int | None, pipe: Connection) -> None:
     steps = 0
 
     def on_step(_: str) -> None:
@@ -71,7 +81,7 @@ def _work(uri: str, command: str, table: str, kill_at: int | None, pipe: Connect
     pipe.send("ready")
     match command:
         case "compact":
-            compact(lake, table)
+            compact(lake, table, options=Options(swap=swap))
         case "rollback":
             rollback(lake, table)
         case "recover":

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -18,7 +19,7 @@ from indextables.hive.plan import find_table
 from indextables.hive.thrift import Kind, Mapping, Struct, string_map, strings, structs
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from tests.support.metastore import MetastoreService
 
@@ -43,6 +44,23 @@ EVENTS = (("id", "bigint"), ("name", "string"), ("amount", "double"))
 def lake_of(service: MetastoreService, *, threads: int = 4, on_step: Callable[[str], None] = lambda _: None) -> Lake:
     lake = connect(service.uri)
     return Lake(metastore=lake.metastore, systems=lake.systems, threads=threads, on_step=on_step)
+
+
+@contextmanager
+def opened(service: MetastoreService) -> Iterator[Lake]:
+    """A lake for one test."""
+    lake = lake_of(service)
+    try:
+        yield lake
+    finally:
+        lake.close()
+
+
+def new_database(service: MetastoreService, place: Path) -> str:
+    """Create a database for one test and return its name."""
+    name = f"db_{abs(hash(str(place))):x}"
+    create_database(service.uri, name, str(place / "database"))
+    return name
 
 
 def create_database(uri: str, name: str, location: str) -> None:
@@ -137,6 +155,23 @@ def fill(lake: Lake, location: str, *, files: int, rows: int, start: int = 0) ->
     """Write that many files with that many rows each, named as Spark's old writer did."""
     for index in range(files):
         write_parquet(lake, f"{location}/part-{index:05d}.parquet", events(start + index * rows, rows))
+
+
+def flat(lake: Lake, database: str, tmp_path: Path, tables: Sequence[pa.Table], **options: Any) -> tuple[str, str]:
+    """Make a flat table with a file for each of these, and return its name and place."""
+    place = f"{tmp_path}/t"
+    create_table(lake, f"{database}.t", place)
+    for index, table in enumerate(tables):
+        write_parquet(lake, f"{place}/f{index}.parquet", table, **options)
+    return f"{database}.t", place
+
+
+def values(place: str, **options: Any) -> list[str]:
+    """Return every row of the Parquet files in a local directory, sorted."""
+    found = []
+    for path in sorted(Path(place).glob("*.parquet")):
+        found += [repr(row) for row in pq.ParquetFile(path, **options).read().to_pylist()]
+    return sorted(found)
 
 
 @dataclass(frozen=True)

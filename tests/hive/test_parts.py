@@ -172,11 +172,11 @@ def test_names() -> None:
     assert is_staging("ref=A__old_1772054071")
     assert is_staging("flat__compact_tmp_1772054071")
     assert not any(map(is_staging, ["flat", "flat__old_", "flat__old_x", "__old_1", "old_1772054071"]))
-    assert places("hdfs://n/t/a=1", root="hdfs://n/t", run="7", hidden=True) == (
+    assert places("hdfs://n/t/a=1", root="hdfs://n/t", run="7", staging="hidden") == (
         "hdfs://n/t/_lakekeeper/7/a=1__old_7",
         "hdfs://n/t/_lakekeeper/7/a=1__compact_tmp_7",
     )
-    assert places("hdfs://n/far", root="hdfs://n/t", run="7", hidden=True)[0] == "hdfs://n/far__old_7"
+    assert places("hdfs://n/far", root="hdfs://n/t", run="7", staging="hidden")[0] == "hdfs://n/far__old_7"
 
 
 @given(st.sets(st.integers(0, 3000), min_size=1, max_size=30))

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from indextables.errors import TableRefusedError
 from indextables.hive import Options, cleanup, compact, connect, rollback
 
 if TYPE_CHECKING:
@@ -67,22 +68,40 @@ def test_spark_sees_the_same_rows(spark: SparkSession, lake: Lake, tmp_path: Pat
     assert view(spark, name) == before
 
 
+@pytest.mark.parametrize("options", [Options(staging="hidden"), Options(swap="location")], ids=["hidden", "location"])
 def test_msck_repair_sees_no_directory_of_a_run_that_is_staged_out_of_sight(
-    spark: SparkSession, lake: Lake, tmp_path: Path
+    spark: SparkSession, lake: Lake, tmp_path: Path, options: Options
 ) -> None:
-    name = "default.repaired"
+    name = f"default.repaired_{options.swap}"
     spark.sql(
         f"CREATE EXTERNAL TABLE {name} (id BIGINT) PARTITIONED BY (k STRING) STORED AS PARQUET LOCATION '{tmp_path}/r'"
     )
     spark.sql("SET hive.exec.dynamic.partition.mode=nonstrict")
     spark.sql(f"INSERT INTO {name} SELECT id, IF(id % 2 = 0, 'a=b/c', 'O''Neil %') FROM range(0, 40, 1, 4)")
     partitions = spark.sql(f"SHOW PARTITIONS {name}").collect()
-    compact(lake, name, options=Options(staging="hidden"))
+    compact(lake, name, options=options)
     spark.sql(f"MSCK REPAIR TABLE {name}")
     spark.sql(f"REFRESH TABLE {name}")
     assert spark.sql(f"SHOW PARTITIONS {name}").collect() == partitions
     assert spark.table(name).count() == 40
     cleanup(lake, name)
+    spark.sql(f"REFRESH TABLE {name}")
+    assert spark.table(name).count() == 40
+
+
+def test_lists_of_two_levels_are_refused_because_they_would_become_lists_of_three(
+    spark: SparkSession, lake: Lake, tmp_path: Path
+) -> None:
+    spark.conf.set("spark.sql.parquet.writeLegacyFormat", "true")
+    name = "default.two_levels"
+    rows = "SELECT array(id) AS v FROM range(0, 4, 1, 2)"
+    spark.sql(f"CREATE EXTERNAL TABLE {name} STORED AS PARQUET LOCATION '{tmp_path}/v' AS {rows}")
+    spark.conf.set("spark.sql.parquet.writeLegacyFormat", "false")
+    before = sorted(path.name for path in (tmp_path / "v").iterdir())
+    with pytest.raises(TableRefusedError, match="form that would not be kept"):
+        compact(lake, name)
+    assert sorted(path.name for path in (tmp_path / "v").iterdir()) == before
+    assert sorted(row.v for row in spark.table(name).collect()) == [[0], [1], [2], [3]]
 
 
 def test_a_large_run_is_one_spark_job(spark: SparkSession, lake: Lake, tmp_path: Path) -> None:

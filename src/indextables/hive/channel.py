@@ -146,9 +146,13 @@ class EmbeddedChannel:
 
 
 def _address(uri: str) -> tuple[str, int]:
-    parts = urlsplit(uri if "//" in uri else f"thrift://{uri}")
-    if parts.scheme != "thrift" or not parts.hostname:
+    try:
+        parts = urlsplit(uri if "//" in uri else f"thrift://{uri}")
+        scheme, host, port = parts.scheme, parts.hostname, parts.port
+    except ValueError:  # a port that is no number, or brackets that do not close
+        scheme, host, port = "", None, None
+    if scheme != "thrift" or not host:
         raise MetastoreError(
             "connect", kind="address", detail=f"{uri} is no Metastore", way_out="Name it as thrift://host:9083"
         )
-    return parts.hostname, parts.port or _DEFAULT_PORT
+    return host, port or _DEFAULT_PORT

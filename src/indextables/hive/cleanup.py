@@ -2,6 +2,7 @@
 
 A directory is deleted only if a finished run wrote it down, it is called as that run calls its directories, the live one is in
 place, and no table or partition points at it. The backup is dropped last: it is what proves that the directories are the run's.
+Where a run has switched locations, its original files are in directories with names of their own; the rest holds for them, too.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from indextables.errors import RecoveryError
+from indextables.hive.directory import SWITCHED
 from indextables.hive.filesystem import data_files
 from indextables.hive.journal import Journal, Run, State
 from indextables.hive.names import HIDDEN_STAGING, is_staging
@@ -64,14 +66,17 @@ def cleanup(lake: Lake, full_name: str, *, older_than_ms: int = 0, dry_run: bool
     places: list[str] = []
     files = size = 0
     for run in runs:
-        for place in _deletable(lake, run, journal.directories(run)):
+        held = _deletable(lake, run, journal.directories(run))
+        for place in held:
             entries = data_files(lake.systems.at(place).files(place) or ())
             places.append(place)
             files += len(entries)
             size += sum(entry.length for entry in entries)
-        if not dry_run:
+        if dry_run:
+            continue
+        if held:
             journal.set_state(run, State.CLEANING)
-            finish_cleanup(lake, run)
+        finish_cleanup(lake, run)
     return CleanupResult(
         table=f"{database}.{name}",
         runs=tuple(run.id for run in runs),
@@ -88,7 +93,9 @@ def finish_cleanup(lake: Lake, run: Run) -> None:
     for place in _deletable(lake, run, journal.directories(run)):
         lake.on_step(f"delete: {place}")
         lake.systems.at(place).remove_tree(place)
-    if run.hidden:
+        if run.staging == SWITCHED:
+            _remove_empty_above(lake, run, place)
+    if run.staging == "hidden":
         system = lake.systems.at(run.root)
         base = f"{run.root}/{HIDDEN_STAGING}"
         if all(entry.is_dir for entry in system.files(f"{base}/{run.id}") or ()):
@@ -104,6 +111,8 @@ def _age(run: Run, now: int) -> int:
 
 def _deletable(lake: Lake, run: Run, directories: Sequence[Directory]) -> list[str]:
     used = _used_locations(lake, run)
+    if run.staging == SWITCHED:
+        return _originals(lake, run, directories, used)
     found = []
     for directory in directories:
         system = lake.systems.at(directory.location)
@@ -118,6 +127,31 @@ def _deletable(lake: Lake, run: Run, directories: Sequence[Directory]) -> list[s
                 raise _stop(run, f"a table or partition points at {place}")
             found.append(place)
     return found
+
+
+def _originals(lake: Lake, run: Run, directories: Sequence[Directory], used: set[str]) -> list[str]:
+    """Return the original directories of a run that has switched locations; one that was undone has left none behind."""
+    if run.state is State.UNDONE:
+        return []
+    found = []
+    for directory in directories:
+        system = lake.systems.at(directory.location)
+        if not system.is_directory(directory.location):
+            continue
+        if any(f"{place}/".startswith(f"{directory.location}/") for place in used):
+            raise _stop(run, f"a table or partition points at {directory.location}, or into it")
+        if not system.is_directory(directory.staging):
+            raise _stop(run, f"{directory.staging} is gone, and {directory.location} may be all that is left of it")
+        found.append(directory.location)
+    return found
+
+
+def _remove_empty_above(lake: Lake, run: Run, place: str) -> None:
+    """Delete the directories of earlier runs that nothing is left in."""
+    base = f"{run.root}/{HIDDEN_STAGING}"
+    above = place.rpartition("/")[0]
+    while f"{above}/".startswith(f"{base}/") and lake.systems.at(above).remove_empty(above):
+        above = above.rpartition("/")[0]
 
 
 def _used_locations(lake: Lake, run: Run) -> set[str]:

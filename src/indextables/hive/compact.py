@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING
 from indextables.hive.journal import Journal
 from indextables.hive.options import Options
 from indextables.hive.plan import find_table
+from indextables.hive.refresh import announce
 from indextables.hive.stage import stage
-from indextables.hive.swap import Swapper
+from indextables.hive.switch import swapper_of
 from indextables.hive.undo import finish_run, undo_run
-from indextables.hive.work import Plan, plan_work, refuse_table
+from indextables.hive.work import Plan, plan_work, refuse_table, staging_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -105,7 +106,7 @@ def compact(
         [one.directory for one in plan.work],
         [one.listing.partition for one in plan.work if one.listing.partition is not None],
         run=plan.run,
-        hidden=options.staging == "hidden",
+        staging=staging_of(options),
     )
     try:
         directories, size = stage(lake, table, plan.work, options, spark=spark, on_progress=on_progress)
@@ -114,6 +115,7 @@ def compact(
     except BaseException as failure:
         _undo_after(lake, run, failure)
         raise
+    announce(lake, table, directories)
     if spark is not None:
         spark.catalog.refreshTable(f"`{table.database}`.`{table.name}`")  # this session's own cache of file lists
     return replace(
@@ -131,7 +133,7 @@ def compact(
 def _swap_all(lake: Lake, run: Run, directories: Sequence[Directory]) -> float:
     """Swap every directory; return the longest time for which one was missing."""
     journal = Journal(lake)
-    swapper = Swapper(lake, journal, run)
+    swapper = swapper_of(lake, journal, run)
     with ThreadPoolExecutor(lake.threads, thread_name_prefix="lakekeeper-swap") as pool:
         # All are looked at before the first moves: what changed until now is told with nothing moved.
         list(pool.map(swapper.require_unchanged, directories))

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from indextables.hive.connect import Lake
 
 _SIZES = frozenset({"threshold", "target_size", "spark_from"})
-_KEYS = (*sorted(_SIZES), "codec", "sort_by", "staging")
+_KEYS = (*sorted(_SIZES), "codec", "sort_by", "staging", "swap")
 _SECTIONS = ("defaults", "include", "exclude", "tables")
 
 
@@ -79,7 +79,7 @@ def load_configuration(path: str | Path) -> Configuration:
     """
     try:
         held = yaml.safe_load(Path(path).read_text(encoding="utf-8")) or {}
-    except (OSError, yaml.YAMLError) as error:
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
         raise ConfigError("--config", str(path), "a readable YAML file") from error
     _require(held, "the file", _SECTIONS)
     defaults = _options("defaults", held.get("defaults") or {}, Options())

@@ -6,10 +6,13 @@ import json
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from indextables.hive.names import HIDDEN_STAGING, old_suffix, staging_suffix
+from indextables.hive.names import HIDDEN_STAGING, old_suffix, staging_suffix, switched_location
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
+
+SWITCHED = "location"
+"""What a run's staging is called where the Metastore is pointed at the replacements."""
 
 _LOCATION = "lakekeeper.location"
 _BEFORE = "lakekeeper.before"
@@ -25,9 +28,9 @@ class Directory:
 
     Attributes:
         name: The partition's name, or nothing for a flat table.
-        location: Where it is, and stays.
-        old: Where its original files go.
-        staging: Where its replacement is written.
+        location: Where it is, and stays unless the Metastore is to be pointed elsewhere.
+        old: Where its original files go; the location itself, where they stay.
+        staging: Where its replacement is written; where it stays, if the Metastore is pointed at it.
         before: Fingerprint of the original files.
         after: Fingerprint of the replacement's files; empty until it is verified.
         files: Numbers of the replacement's files, and their ending, as in `0-2,1000.parquet`.
@@ -44,6 +47,11 @@ class Directory:
     files: str = ""
     rows: int = -1
     statistics: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def replaced_at(self) -> str:
+        """Where the table finds the replacement after the swap."""
+        return self.staging if self.old == self.location else self.location
 
     def new_names(self) -> frozenset[str]:
         """Return the names of the replacement's files."""
@@ -74,15 +82,15 @@ def compress_names(names: Iterable[str]) -> str:
     return f"{text}.{endings.pop()}" if endings else ""
 
 
-def read_directory(properties: Mapping[str, str], *, name: str, root: str, run: str, hidden: bool) -> Directory:
+def read_directory(properties: Mapping[str, str], *, name: str, root: str, run: str, staging: str) -> Directory:
     """Return the directory that these properties of a backup describe."""
     location = properties[_LOCATION]
-    old, staging = places(location, root=root, run=run, hidden=hidden)
+    old, fresh = places(location, root=root, run=run, staging=staging)
     return Directory(
         name=name,
         location=location,
         old=old,
-        staging=staging,
+        staging=fresh,
         before=properties.get(_BEFORE, ""),
         after=properties.get(_AFTER, ""),
         files=properties.get(_FILES, ""),
@@ -96,9 +104,18 @@ def with_replacement(directory: Directory, *, after: str, names: Iterable[str], 
     return replace(directory, after=after, files=compress_names(list(names)), rows=rows)
 
 
-def places(location: str, *, root: str, run: str, hidden: bool) -> tuple[str, str]:
-    """Return where a directory's original files and its replacement go: beside it, or into the table's hidden directory."""
+def places(location: str, *, root: str, run: str, staging: str) -> tuple[str, str]:
+    """Return where a directory's original files and its replacement go.
+
+    Args:
+        location: The directory.
+        root: The table's root.
+        run: The run.
+        staging: `sibling`: beside the directory; `hidden`: into the table's hidden directory; `location`: the original files stay.
+    """
+    if staging == SWITCHED:
+        return location, switched_location(location, root=root, run=run)
     base = location
-    if hidden and location.startswith(f"{root}/"):
+    if staging == "hidden" and location.startswith(f"{root}/"):
         base = f"{root}/{HIDDEN_STAGING}/{run}/{location[len(root) + 1 :]}"
     return base + old_suffix(run), base + staging_suffix(run)

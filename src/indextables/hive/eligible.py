@@ -29,13 +29,13 @@ def format_of(storage: Storage) -> str | None:
     return _FORMATS.get(storage.input_format)
 
 
-def refusals(lake: Lake, table: HiveTable) -> list[str]:
+def refusals(lake: Lake, table: HiveTable, *, swap: str = "rename") -> list[str]:
     """Return why a table cannot be compacted, by what the Metastore says of it; nothing where it can."""
     parameters = {key.lower(): value.lower() for key, value in table.parameters.items()}
-    return list(_refusals(lake, table, parameters))
+    return list(_refusals(lake, table, parameters, swap))
 
 
-def _refusals(lake: Lake, table: HiveTable, parameters: dict[str, str]) -> Iterator[str]:
+def _refusals(lake: Lake, table: HiveTable, parameters: dict[str, str], swap: str) -> Iterator[str]:
     if table.type in _VIEWS:
         yield f"it is a view ({table.type})"
         return
@@ -48,9 +48,18 @@ def _refusals(lake: Lake, table: HiveTable, parameters: dict[str, str]) -> Itera
         yield "it is bucketed: merging files would break the rule of one file a bucket"
     if table.storage.in_subdirectories:
         yield "it keeps skewed values in directories of their own"
-    if table.location and not lake.systems.supports(table.location):
-        scheme = split_location(table.location)[0]
-        yield f"a directory on {scheme}:// cannot be renamed in one step"
+    if table.location and (reason := place_refusal(lake, table.location, swap=swap)):
+        yield reason
+
+
+def place_refusal(lake: Lake, location: str, *, swap: str) -> str:
+    """Return why directories at a location cannot be swapped in that way; nothing where they can."""
+    scheme = split_location(location)[0]
+    if not lake.systems.supports(location):
+        return f"files on {scheme}:// are not read here"
+    if swap == "rename" and not lake.systems.at(location).renames:
+        return f"a directory on {scheme}:// cannot be renamed in one step; --swap location would point the Metastore at new ones"
+    return ""
 
 
 def _format_refusals(table: HiveTable, parameters: dict[str, str]) -> Iterator[str]:

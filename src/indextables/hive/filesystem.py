@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from indextables.errors import NotFoundError
-from indextables.hive.names import is_hidden
+from indextables.hive.names import PROBE, is_hidden
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -50,17 +50,27 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Security:
-    """Who may do what with a file or directory; `acl` and `attributes` are the file system's own forms."""
+    """Who may do what with a file or directory, and how many copies of it are kept (0: not for it to say).
+
+    `acl` and `attributes` are the file system's own forms.
+    """
 
     owner: str
     group: str
     mode: int
     acl: tuple[Any, ...] = ()
     attributes: Mapping[str, bytes] = field(default_factory=dict)
+    replication: int = 0
 
 
 class FileSystem(ABC):
-    """A file system with directories that are renamed in one step. Errors are `StorageError`s."""
+    """A file system; errors are `StorageError`s.
+
+    Attributes:
+        renames: Whether directories are renamed in one step.
+    """
+
+    renames: bool = True
 
     @abstractmethod
     def entries(self, location: str, *, recursive: bool = True) -> list[Entry]:
@@ -127,6 +137,14 @@ class FileSystem(ABC):
     def obstacles(self, location: str, *, added: int) -> list[str]:
         """Return why this directory could not be renamed, or a sibling with `added` bytes not be written, as far as that shows."""
 
+    def probe(self, staging: str, live: str) -> str:  # noqa: ARG002 - what `obstacles` sees is all there is to know here
+        """Return why what is written to one directory could not be renamed into the other, found out by doing it."""
+        return ""
+
+    def clear_probe(self, live: str) -> None:
+        """Delete what a probe that was cut off left in a directory."""
+        self.remove_empty(f"{live}/{PROBE}")
+
     def read(self, location: str, length: int) -> bytes:
         """Return a whole file."""
         with self.open_input(location, length) as source:
@@ -171,7 +189,7 @@ class FileSystems:
         self._opened: dict[tuple[str, str], FileSystem] = {}
 
     def supports(self, location: str) -> bool:
-        """Tell whether directories at this location can be swapped by renaming."""
+        """Tell whether files at this location can be listed, read and written."""
         return split_location(location)[0] in self._openers
 
     def at(self, location: str) -> FileSystem:

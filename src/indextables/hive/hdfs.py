@@ -9,21 +9,22 @@ from __future__ import annotations
 import io
 import time
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, BinaryIO, Self, cast
+from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
 import pyarrow as pa
 from hdfs_native import Client, WriteOptions
 
 from indextables.errors import AlreadyExistsError, NotFoundError, PermissionDeniedError, StorageError
 from indextables.hive.filesystem import Entry, FileSystem, Security, split_location
+from indextables.hive.names import PROBE
+from indextables.hive.remote_files import CHUNK, HdfsWriter, RangeReader
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from hdfs_native._internal import RawFileReader, RawFileWriter
+    from hdfs_native._internal import RawFileReader
 
 _WHOLE = 64 << 20  # files up to this size are fetched in one piece
-_CHUNK = 4 << 20
 _REPORT_SECONDS = 30.0
 _POLL_SECONDS = 0.01
 _SETTINGS = {
@@ -50,21 +51,21 @@ class HdfsFileSystem(FileSystem):
 
     def entries(self, location: str, *, recursive: bool = True) -> list[Entry]:
         """List in one conversation with the NameNode."""
-        root = _path(location)
+        root = _path(location).rstrip("/")
         with self._translated(location):
-            if not self._client.get_file_info(root).isdir:
-                raise NotFoundError(location, store=self._store, detail="it is a file")
-            cut = len(root.rstrip("/")) + 1
-            return sorted(
-                Entry(
-                    status.path[cut:],
-                    0 if status.isdir else status.length,
-                    0 if status.isdir else status.modification_time,
-                    status.isdir,
-                )
-                for status in self._client.list_status(root, recursive)
-                if len(status.path) > cut
+            held = list(self._client.list_status(root or "/", recursive))
+        if any(status.path == root for status in held):  # a file lists itself, a directory never does
+            raise NotFoundError(location, store=self._store, detail="it is a file")
+        cut = len(root) + 1
+        return sorted(
+            Entry(
+                status.path[cut:],
+                0 if status.isdir else status.length,
+                0 if status.isdir else status.modification_time,
+                status.isdir,
             )
+            for status in held
+        )
 
     def is_directory(self, location: str) -> bool:
         """Ask the NameNode."""
@@ -111,7 +112,7 @@ class HdfsFileSystem(FileSystem):
             reader = self._open(location, length)
             if length <= _WHOLE:
                 return pa.BufferReader(reader.read_range(0, length))
-            return io.BufferedReader(_Reader(reader), _CHUNK)
+            return io.BufferedReader(RangeReader(reader), CHUNK)
 
     def _open(self, location: str, length: int) -> RawFileReader:
         """Open a file to its true end, which a new file has only once a DataNode has reported its last block."""
@@ -130,15 +131,16 @@ class HdfsFileSystem(FileSystem):
         """Create a file; it is whole on every DataNode of its pipeline once it is closed."""
         with self._translated(location):
             writer = self._client.inner.create(_path(location), WriteOptions(create_parent=False, overwrite=False))
-        return cast("BinaryIO", _Writer(writer))
+        return cast("BinaryIO", HdfsWriter(writer))
 
     def security(self, location: str) -> Security:
-        """Return owner, group, mode and the access control list, default entries included."""
+        """Return owner, group, mode, the access control list with its default entries, and how often a file is kept."""
         with self._translated(location):
             status = self._client.get_file_info(_path(location))
             acl = self._client.get_acl_status(_path(location))
         entries = tuple(sorted((e.scope, e.type, e.name or "", e.permissions) for e in acl.entries))
-        return Security(status.owner, status.group, status.permission & 0o7777, acl=entries)
+        mode = status.permission & 0o7777
+        return Security(status.owner, status.group, mode, acl=entries, replication=status.replication or 0)
 
     def secure(self, location: str, wanted: Security) -> None:
         """Change only what differs, since giving a file away takes a superuser."""
@@ -157,6 +159,8 @@ class HdfsFileSystem(FileSystem):
                 self._client.set_permission(path, wanted.mode)
             if wanted.acl and held.acl != wanted.acl:
                 self._client.set_acl(path, _acl_entries(wanted))
+            if held.replication != wanted.replication:
+                self._client.set_replication(path, wanted.replication)
 
     def obstacles(self, location: str, *, added: int) -> list[str]:
         """Look for snapshots of the directory and at the quota of the one above it."""
@@ -176,6 +180,18 @@ class HdfsFileSystem(FileSystem):
             summary = self._client.get_content_summary(parent)
         return found + _quota_obstacles(parent, summary, added)
 
+    def probe(self, staging: str, live: str) -> str:
+        """Rename an empty file from one directory into the other and back: the border of an encryption zone lets none pass."""
+        there, here = f"{staging}/{PROBE}", f"{live}/{PROBE}"
+        try:
+            self.write(there, b"")
+            self.rename(there, here)
+            self.rename(here, there)
+        except StorageError as error:
+            return f"no file can be written beside {live} and renamed into it ({error.detail})"
+        self.remove_empty(there)
+        return ""
+
     @contextmanager
     def _translated(self, location: str) -> Iterator[None]:
         try:
@@ -193,70 +209,6 @@ class HdfsFileSystem(FileSystem):
             kind = PermissionDeniedError if any(name in text for name in _REFUSED) else StorageError
             way_out = "Raise the quota or free space, then run it again" if any(n in text for n in _FULL) else ""
             raise kind(location, store=self._store, detail=text, way_out=way_out) from error
-
-
-class _Reader(io.RawIOBase):
-    """A file of HDFS with the methods that a buffered reader wants."""
-
-    def __init__(self, reader: RawFileReader) -> None:
-        self._reader = reader
-        self._position = 0
-
-    def readable(self) -> bool:
-        return True
-
-    def seekable(self) -> bool:
-        return True
-
-    def tell(self) -> int:
-        return self._position
-
-    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        base = {io.SEEK_SET: 0, io.SEEK_CUR: self._position, io.SEEK_END: self._reader.file_length()}[whence]
-        self._position = base + offset
-        return self._position
-
-    def readinto(self, buffer: Any) -> int:
-        view = memoryview(buffer).cast("B")
-        count = max(0, min(len(view), self._reader.file_length() - self._position))
-        if count:
-            view[:count] = self._reader.read_range(self._position, count)
-            self._position += count
-        return count
-
-
-class _Writer:
-    """A file of HDFS for pyarrow to write; not the library's own object, which closes itself when it is collected."""
-
-    def __init__(self, writer: RawFileWriter) -> None:
-        self._writer = writer
-        self._buffer = bytearray()
-        self._closed = False
-
-    def write(self, data: Any) -> int:
-        view = memoryview(data).cast("B")
-        self._buffer += view
-        if len(self._buffer) >= _CHUNK:
-            self._flush()
-        return len(view)
-
-    def _flush(self) -> None:
-        if self._buffer:
-            self._writer.write(bytes(self._buffer))
-            self._buffer.clear()
-
-    def close(self) -> None:
-        if not self._closed:
-            self._flush()
-            self._writer.close()
-            self._closed = True
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, kind: object, *_: object) -> None:
-        if kind is None:
-            self.close()
 
 
 def _acl_entries(wanted: Security) -> list[Any]:

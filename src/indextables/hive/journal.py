@@ -78,9 +78,14 @@ class Run:
         return self.backup.parameters[_ROOT]
 
     @property
-    def hidden(self) -> bool:
-        """Whether directories inside the table's root are put into a hidden one."""
-        return self.backup.parameters.get(_STAGING) == "hidden"
+    def staging(self) -> str:
+        """Where its directories are: `sibling`, `hidden`, or `location` where the Metastore is pointed at the replacements."""
+        return self.backup.parameters.get(_STAGING, "sibling")
+
+    @property
+    def hides(self) -> bool:
+        """Whether it uses the hidden directory in the table's root."""
+        return self.staging != "sibling"
 
     def belongs_to(self, table: HiveTable) -> bool:
         """Tell whether this is a backup of that very table, and not of an earlier one of the same name."""
@@ -109,7 +114,7 @@ class Journal:
         partitions: Sequence[HivePartition],
         *,
         run: str,
-        hidden: bool,
+        staging: str,
     ) -> Run:
         """Create the backup of a run whose directories are these, with its partitions registered where they are now.
 
@@ -125,7 +130,7 @@ class Journal:
             SOURCE: table.full_name,
             _CREATED: str(table.created),
             _ROOT: table.location,
-            _STAGING: "hidden" if hidden else "sibling",
+            _STAGING: staging,
         }
         if not table.keys:
             properties |= directories[0].properties()
@@ -211,7 +216,7 @@ class Journal:
 
     @staticmethod
     def _directory(run: Run, name: str, properties: dict[str, str]) -> Directory:
-        return read_directory(properties, name=name, root=run.root, run=run.id, hidden=run.hidden)
+        return read_directory(properties, name=name, root=run.root, run=run.id, staging=run.staging)
 
     @staticmethod
     def _name(run: Run, partition: HivePartition) -> str:

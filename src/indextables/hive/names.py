@@ -17,6 +17,11 @@ DEFAULT_PARTITION = "__HIVE_DEFAULT_PARTITION__"
 HIDDEN_STAGING = "_lakekeeper"
 """Directory below a table's root that holds what would otherwise lie beside partitions; no engine looks into it."""
 
+PROBE = "_lakekeeper_probe"
+"""An empty file that is renamed to and fro before a run begins its work."""
+
+_SWITCHED = re.compile(r"__compacted_[0-9]{1,19}$")
+_HIDDEN_RUN = re.compile(rf"^{HIDDEN_STAGING}/[0-9]{{1,19}}/")
 _STAGING = re.compile(r".+__(?:old|compact_tmp)_[0-9]{1,19}")
 _ESCAPED = frozenset("\"#%'*/:=?\\{[]^\x7f") | {chr(code) for code in range(1, 32)}
 _ESCAPE = re.compile(r"%([0-9A-Fa-f]{2})")
@@ -35,6 +40,17 @@ def old_suffix(run: str) -> str:
 def staging_suffix(run: str) -> str:
     """Return what is added to the name of a directory for its replacement."""
     return f"__compact_tmp_{run}"
+
+
+def switched_location(location: str, *, root: str, run: str) -> str:
+    """Return a fresh directory for the files at a location, where the Metastore is to be pointed at it.
+
+    Inside the table's root it is out of sight of `MSCK REPAIR`. What an earlier run has added to the location goes.
+    """
+    if location.startswith(f"{root}/"):
+        inner = _HIDDEN_RUN.sub("", location[len(root) + 1 :])
+        return f"{root}/{HIDDEN_STAGING}/{run}/{inner}"
+    return f"{_SWITCHED.sub('', location)}__compacted_{run}"
 
 
 def is_staging(name: str) -> bool:

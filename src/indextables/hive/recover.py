@@ -9,7 +9,9 @@ from indextables.errors import CompactionError, RollbackRefusedError, Unfinished
 from indextables.hive.cleanup import finish_cleanup
 from indextables.hive.journal import UNFINISHED, Journal, Run, State
 from indextables.hive.plan import find_table, split_name
+from indextables.hive.refresh import announce
 from indextables.hive.swap import Sight
+from indextables.hive.switch import swapper_of
 from indextables.hive.undo import Recovery, assess_all, finish_run, is_swapped, undo_run
 
 if TYPE_CHECKING:
@@ -66,7 +68,14 @@ def recover(lake: Lake, *, table: str | None = None, database: str | None = None
     Raises:
         RecoveryError: Directories are as no run leaves them; nothing of that run was touched.
     """
-    return [_recover(lake, run) for run in _runs(lake, table=table, database=database) if _needs_recovery(lake, run)]
+    found = []
+    for run in _runs(lake, table=table, database=database):
+        if _needs_recovery(lake, run):
+            directories = Journal(lake).directories(run)
+            found.append(_recover(lake, run))
+            if (held := lake.metastore.table(*split_name(run.source))) is not None:
+                announce(lake, held, directories)
+    return found
 
 
 def rollback(lake: Lake, full_name: str, *, run: str | None = None, keep_newer: bool = False) -> Recovery:
@@ -103,7 +112,9 @@ def rollback(lake: Lake, full_name: str, *, run: str | None = None, keep_newer: 
             table.full_name, f"run {newest.id} is of an earlier table of this name", way_out="Nothing was touched"
         )
     _refuse_loss(lake, newest, keep_newer=keep_newer)
-    return undo_run(lake, newest)
+    undone = undo_run(lake, newest)
+    announce(lake, table, journal.directories(newest))
+    return undone
 
 
 def _refuse_loss(lake: Lake, run: Run, *, keep_newer: bool) -> None:
@@ -127,8 +138,9 @@ def _needs_recovery(lake: Lake, run: Run) -> bool:
         return True
     if run.state is not State.UNDONE:
         return False
-    directories = Journal(lake).directories(run)
-    return any(lake.systems.at(directory.old).is_directory(directory.old) for directory in directories)
+    journal = Journal(lake)
+    swapper = swapper_of(lake, journal, run)
+    return any(map(swapper.came_back, journal.directories(run)))
 
 
 def _recover(lake: Lake, run: Run) -> Recovery:

@@ -5,11 +5,13 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
+from indextables.errors import TableRefusedError
 from indextables.hive.checksum import Check
 from indextables.hive.directory import Directory, with_replacement
 from indextables.hive.eligible import format_of
 from indextables.hive.filesystem import data_files, fingerprint
 from indextables.hive.rewrite import Group, Written, plan_groups, rewrite_locally, rewrite_on_spark
+from indextables.hive.work import Work, staging_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -19,7 +21,6 @@ if TYPE_CHECKING:
     from indextables.hive.connect import Lake
     from indextables.hive.model import HiveTable
     from indextables.hive.options import Options
-    from indextables.hive.work import Work
 
 _SUMMARIES = frozenset({"_metadata", "_common_metadata"})  # they name the files that they sum up
 
@@ -53,12 +54,10 @@ def stage(
         if on_progress:
             on_progress(done, len(groups))
 
-    for one in work:
-        lake.on_step(f"make staging: {one.directory.name}")
-        system = lake.systems.at(one.directory.location)
-        if options.staging == "hidden":
-            system.make_directory(one.directory.staging.rpartition("/")[0], parents=True)
-        system.make_directory(one.directory.staging)
+    with ThreadPoolExecutor(lake.threads) as pool:
+        reasons = list(filter(None, pool.map(lambda one: _make_staging(lake, one.directory, options), work)))
+    if reasons:
+        raise TableRefusedError(table.full_name, "; ".join(reasons))
     lake.on_step("write replacements")
     if spark is not None and sum(one.report.bytes for one in work) > options.spark_from:
         rewrite_on_spark(groups, spark=spark, done=note)
@@ -68,6 +67,17 @@ def stage(
     with ThreadPoolExecutor(lake.threads) as pool:
         ready = list(pool.map(lambda one: _finish(lake, one, checks[one.directory.staging]), work))
     return [directory for directory, _ in ready], sum(size for _, size in ready)
+
+
+def _make_staging(lake: Lake, directory: Directory, options: Options) -> str:
+    """Make the directory of a replacement; return why it could not take the original's place."""
+    lake.on_step(f"make staging: {directory.name}")
+    system = lake.systems.at(directory.location)
+    if staging_of(options) != "sibling":
+        system.make_directory(directory.staging.rpartition("/")[0], parents=True)
+    system.make_directory(directory.staging)
+    lake.on_step(f"probe: {directory.name}")
+    return system.probe(directory.staging, directory.location)
 
 
 def _groups(table: HiveTable, one: Work, options: Options) -> list[Group]:

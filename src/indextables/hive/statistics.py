@@ -34,7 +34,7 @@ def statistics_of(parameters: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
 
 def update_statistics(lake: Lake, table: HiveTable, directories: Sequence[Directory]) -> None:
     """Write what is true after the swap."""
-    sizes = {directory.name: _measure(lake, directory) for directory in directories}
+    sizes = {directory.name: _measure(lake, directory.replaced_at) for directory in directories}
     rows = {directory.name: directory.rows for directory in directories}
 
     def changed(name: str, parameters: dict[str, str]) -> dict[str, str]:
@@ -57,7 +57,9 @@ def restore_statistics(
 ) -> None:
     """Write what was there before the run; where files were carried over, what is true of these directories now."""
     before = {directory.name: dict(directory.statistics) for directory in directories}
-    sizes = {directory.name: _measure(lake, directory) for directory in directories if directory.name in carried}
+    sizes = {
+        directory.name: _measure(lake, directory.location) for directory in directories if directory.name in carried
+    }
 
     def changed(name: str, parameters: dict[str, str]) -> dict[str, str]:
         updated = {key: value for key, value in parameters.items() if key not in _KEYS} | before[name]
@@ -73,8 +75,8 @@ def restore_statistics(
     _alter(lake, table, list(before), changed)
 
 
-def _measure(lake: Lake, directory: Directory) -> tuple[int, int]:
-    files = data_files(lake.systems.at(directory.location).files(directory.location) or ())
+def _measure(lake: Lake, location: str) -> tuple[int, int]:
+    files = data_files(lake.systems.at(location).files(location) or ())
     return len(files), sum(entry.length for entry in files)
 
 

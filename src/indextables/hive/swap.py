@@ -137,9 +137,15 @@ class Swapper:
             carried += _move(system, directory.staging, directory.location, seen.extras, self._run.id)
         return carried
 
+    def came_back(self, directory: Directory) -> bool:
+        """Tell whether a step of a dead process arrived after its run was undone."""
+        return self._system(directory).is_directory(directory.old)
+
     def drop_staging(self, directory: Directory) -> tuple[str, ...]:
         """Delete the replacement of a directory whose original files are in place; what is not the run's own is carried over."""
         system = self._system(directory)
+        if not directory.after:  # it died before anything was verified: maybe inside the probe
+            system.clear_probe(directory.location)
         staging = system.files(directory.staging)
         if staging is None:
             return ()

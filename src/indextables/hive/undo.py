@@ -15,7 +15,8 @@ from indextables.hive.journal import Journal, Run, State
 from indextables.hive.names import HIDDEN_STAGING
 from indextables.hive.plan import split_name
 from indextables.hive.statistics import restore_statistics, update_statistics
-from indextables.hive.swap import Assessment, Sight, Swapper
+from indextables.hive.swap import Assessment, Sight
+from indextables.hive.switch import swapper_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -51,7 +52,7 @@ def assess_all(lake: Lake, run: Run, directories: Sequence[Directory]) -> list[A
     Raises:
         RecoveryError: At least one is as no run leaves it; all of these are named.
     """
-    swapper = Swapper(lake, Journal(lake), run)
+    swapper = swapper_of(lake, Journal(lake), run)
     found, troubles = [], []
     with ThreadPoolExecutor(lake.threads) as pool:
         for future in [pool.submit(swapper.assess, directory) for directory in directories]:
@@ -71,7 +72,7 @@ def undo_run(lake: Lake, run: Run) -> Recovery:
         RecoveryError: A directory is as no run leaves it; nothing was touched.
     """
     journal = Journal(lake)
-    swapper = Swapper(lake, journal, run)
+    swapper = swapper_of(lake, journal, run)
     found = run.state
     directories = journal.directories(run)
     assess_all(lake, run, directories)
@@ -120,7 +121,7 @@ def is_swapped(assessments: Sequence[Assessment]) -> bool:
 
 def _drop_hidden_directory(lake: Lake, run: Run) -> None:
     """Delete the hidden directory of a run once it holds no file."""
-    if not run.hidden or not lake.systems.supports(run.root):
+    if not run.hides or not lake.systems.supports(run.root):
         return
     system = lake.systems.at(run.root)
     place = f"{run.root}/{HIDDEN_STAGING}/{run.id}"

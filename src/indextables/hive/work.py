@@ -9,8 +9,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from indextables.errors import TableRefusedError, UnfinishedRunError
-from indextables.hive.directory import Directory, places
-from indextables.hive.eligible import format_of, layout_refusals, refusals, sharing_tables
+from indextables.hive.directory import SWITCHED, Directory, places
+from indextables.hive.eligible import format_of, layout_refusals, place_refusal, refusals, sharing_tables
 from indextables.hive.filesystem import Entry, data_files, fingerprint
 from indextables.hive.journal import UNFINISHED, Journal
 from indextables.hive.plan import Listing, PartitionReport, report_partition, survey
@@ -59,12 +59,12 @@ def refuse_table(lake: Lake, table: HiveTable, options: Options) -> None:
         TableRefusedError: It is of a kind, or set up in a way, that is not compacted.
         UnfinishedRunError: An earlier run must be recovered first.
     """
-    if reasons := refusals(lake, table):
+    if reasons := refusals(lake, table, swap=options.swap):
         raise TableRefusedError(table.full_name, "; ".join(reasons))
     for run in Journal(lake).runs(table.database, table.name):
         if run.state in UNFINISHED:
             raise UnfinishedRunError(table.full_name, run=run.id, state=run.state)
-    if table.parameters.get("discover.partitions", "").lower() == "true" and options.staging != "hidden":
+    if table.parameters.get("discover.partitions", "").lower() == "true" and staging_of(options) == "sibling":
         raise TableRefusedError(
             table.full_name,
             "Hive discovers its partitions by itself and would take the directories of a run for some",
@@ -84,11 +84,11 @@ def plan_work(lake: Lake, table: HiveTable, options: Options, *, partitions: Seq
     for listing in survey(lake, table, partitions=partitions, where=where):
         report = report_partition(listing, threshold=options.threshold, target_size=options.target_size)
         places_held.append((report.name, report.location))
-        if report.refused:
-            skipped.append((report.name, report.refused))
+        if refused := report.refused or place_refusal(lake, report.location, swap=options.swap):
+            skipped.append((report.name, refused))
         elif report.needs_compaction and _fewer_would_do(lake, listing):
             entries = listing.entries or []
-            work.append(_work(table, listing, report, entries, run=run, hidden=options.staging == "hidden"))
+            work.append(_work(table, listing, report, entries, run=run, staging=staging_of(options)))
     if work:
         reasons = layout_refusals(table, places_held) + sharing_tables(lake, table, [w.report.location for w in work])
         for one in work:
@@ -116,19 +116,24 @@ def _fewer_would_do(lake: Lake, listing: Listing) -> bool:
 
 
 def _work(
-    table: HiveTable, listing: Listing, report: PartitionReport, entries: list[Entry], *, run: str, hidden: bool
+    table: HiveTable, listing: Listing, report: PartitionReport, entries: list[Entry], *, run: str, staging: str
 ) -> Work:
-    old, staging = places(listing.location, root=table.location, run=run, hidden=hidden)
+    old, fresh = places(listing.location, root=table.location, run=run, staging=staging)
     parameters = listing.partition.parameters if listing.partition else table.parameters
     directory = Directory(
         name=listing.name,
         location=listing.location,
         old=old,
-        staging=staging,
+        staging=fresh,
         before=fingerprint(entries),
         statistics=statistics_of(parameters),
     )
     return Work(listing=listing, report=report, entries=entries, directory=directory)
+
+
+def staging_of(options: Options) -> str:
+    """Return where a run's directories go, as its journal says it."""
+    return SWITCHED if options.swap == "location" else options.staging
 
 
 def _free_run(lake: Lake, table: HiveTable) -> str:

@@ -1,0 +1,47 @@
+"""`analyze` looks at any number of partitions with the memory of some hundred."""
+
+from __future__ import annotations
+
+import tracemalloc
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from indextables.hive import Lake, analyze
+from indextables.hive.filesystem import Entry, FileSystems
+from indextables.hive.local import LocalFileSystem
+from tests.hive.tables import add_partition, create_table
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    import pytest
+
+PARTITIONS = 240
+FILES = 400
+
+
+class Crowded(LocalFileSystem):
+    """A disk on which every directory is full of files."""
+
+    def entries(self, location: str, *, recursive: bool = True) -> list[Entry]:  # noqa: ARG002 - all are alike
+        return [Entry(f"part-{number:05d}-{location}.parquet", 10, number) for number in range(FILES)]
+
+
+def test_memory_is_that_of_one_batch_however_many_partitions_there_are(
+    lake: Lake, database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("indextables.hive.plan.BATCH", 20)
+    table = create_table(lake, f"{database}.wide", f"{tmp_path}/wide", keys=[("n", "int")])
+    for number in range(PARTITIONS):
+        add_partition(lake, table, [str(number)])
+    crowded = replace(lake, systems=FileSystems({"file": lambda _: Crowded(), "": lambda _: Crowded()}))
+    seen: list[tuple[int, int]] = []
+    peaks = []
+    for where in ("n < 40", None):
+        tracemalloc.start()
+        report = analyze(crowded, table.full_name, where=where, on_progress=lambda *heard: seen.append(heard))
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+    assert report.files == PARTITIONS * FILES
+    assert seen == [(20, 40), (40, 40), *((done, PARTITIONS) for done in range(20, PARTITIONS + 1, 20))]
+    assert peaks[1] < 1.5 * peaks[0], f"{PARTITIONS} partitions take {peaks[1]:,} bytes, 40 take {peaks[0]:,}"
