@@ -12,7 +12,7 @@ VERSITYGW_VERSION := v1.8.0
 S3_SERVER := $(TOOLS)/bin/versitygw
 HDFS_READY := $(TOOLS)/hdfs/.ready
 
-.PHONY: help setup java demo test test-s3 test-hdfs lint format bench docs clean
+.PHONY: help setup java demo test test-browser test-s3 test-hdfs lint format bench bench-check docs clean
 
 help: ## Show this list
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## (.*)/  make \1|\2/' | column -t -s '|'
@@ -33,7 +33,11 @@ demo: $(READY) java ## Show the product's main job on this machine
 	@$(WITH_JAVA) PYTHONPATH=. $(BIN)/python examples/demo.py
 
 test: $(READY) java ## Run every test that needs no extra server
-	$(WITH_JAVA) $(BIN)/pytest -n 2 --dist loadgroup --ignore=tests/s3 --ignore=tests/hdfs $(ARGS)
+	$(WITH_JAVA) $(BIN)/pytest -n 2 --dist loadgroup --ignore=tests/s3 --ignore=tests/hdfs --ignore=tests/browser $(ARGS)
+
+test-browser: $(READY) ## Look at the report pages in a real browser (Chromium)
+	@$(BIN)/python tools/find_browser.py --install > /dev/null
+	$(BIN)/pytest tests/browser $(ARGS)
 
 test-s3: $(READY) $(S3_SERVER) ## Run the storage contract and the races on a real S3 server (needs Go once)
 	VERSITYGW="$(abspath $(S3_SERVER))" $(BIN)/pytest tests/contract tests/s3 --stores s3-server $(ARGS)
@@ -51,12 +55,23 @@ format: $(READY) ## Rewrite the sources in the project's style
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-bench: $(READY) ## Measure beside the peers, in one run
-	@for file in benchmarks/bench_*.py; do PYTHONPATH=. $(BIN)/python "$$file"; done
+bench: $(READY) java ## Measure beside the peers, in one run, and write the page
+	@for name in log checkpoint prune table decode spark lakekeeper; do \
+	  $(WITH_JAVA) PYTHONPATH=. $(BIN)/python benchmarks/bench_$$name.py --json benchmarks/results/$$name.json; done
+	$(WITH_JAVA) $(BIN)/python -m benchmarks.check --keep
+	$(BIN)/python -m benchmarks.page
 
-docs: $(READY) ## Write the generated reference pages
+bench-check: $(READY) java ## Fail if a ratio is below 0.8 of the one that is kept
+	$(WITH_JAVA) $(BIN)/python -m benchmarks.check
+
+docs: $(READY) ## Write the generated pages and build the site
 	$(BIN)/python -m indextables.config.docs > docs/reference/settings.md
 	$(BIN)/python -m indextables.cli.reference > docs/reference/command-line.md
+	$(BIN)/python -m tools.docs.errors > docs/reference/errors.md
+	$(BIN)/python -m tools.docs.actions
+	$(BIN)/python -m tools.docs.diagrams
+	$(BIN)/python -m benchmarks.page
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 clean: ## Remove everything that make made
 	rm -rf $(VENV) $(TOOLS) .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache build dist

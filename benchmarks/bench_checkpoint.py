@@ -3,7 +3,7 @@
 The logs are those of bench_log.py. A partition filter is asked of a table whose checkpoint has parts; the limit of what can be
 reached is what pyarrow alone needs to read the same Parquet columns.
 
-Run: PYTHONPATH=. python benchmarks/bench_checkpoint.py [--quick]
+Run: PYTHONPATH=. python benchmarks/bench_checkpoint.py [--quick] [--json PATH]
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ from deltalake import DeltaTable
 from rich.console import Console
 
 from benchmarks.bench_log import Report, as_ms, interleaved, make_files, status_mb, write_delta_log, write_our_log
+from benchmarks.measured import add_option, result, save
 from indextables.log import open as open_log
 from indextables.log.layout import CHECKPOINT_DIRECTORY, json_checkpoint_path
 
@@ -63,6 +64,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="a small run that shows only that everything works")
     parser.add_argument("--memory-of", metavar="TABLE", help=argparse.SUPPRESS)
+    add_option(parser)
     arguments = parser.parse_args()
     if arguments.memory_of:
         print(json.dumps(memory_of(arguments.memory_of)))
@@ -80,6 +82,7 @@ def main() -> None:
         measure_json(report, work, scale)
         measure_large(report, work, scale)
     Console(width=140).print(report.table())
+    save(arguments.json, "checkpoint", __doc__, report.results, is_quick=arguments.quick)
 
 
 def listed(path: Path, **options: str) -> pa.Table:
@@ -105,6 +108,13 @@ def measure_ages(report: Report, work: Path, scale: Scale) -> None:
             ratio=f"{ratio:.1f}x",
             target=f">= {target}x" if target else "",
             met=ratio >= target if target else None,
+            data=result(
+                f"open {max(scale.ages):,} files at {age:,} commits",
+                seconds["checkpoint"],
+                seconds["replay"],
+                beside="replay without a checkpoint",
+                asked=target,
+            ),
         )
     first, last = min(scale.ages), max(scale.ages)
     paths = {age: work / f"age-{age}" for age in (first, last)}
@@ -119,6 +129,13 @@ def measure_ages(report: Report, work: Path, scale: Scale) -> None:
         ratio=f"{ratio:.2f}x",
         target="<= 1.5x",
         met=ratio <= 1.5,
+        data=result(
+            f"open at {last:,} commits",
+            seconds_by_age[str(last)],
+            seconds_by_age[str(first)],
+            beside=f"the same files at {first}",
+            asked=1 / 1.5,
+        ),
     )
 
 
@@ -142,21 +159,36 @@ def measure_beside_delta(report: Report, work: Path, scale: Scale) -> None:
         ratio=f"{ratio:.1f}x",
         target=">= 10x",
         met=ratio >= 10,
+        data=result(
+            f"open {scale.files:,} files from a checkpoint",
+            seconds["ours"],
+            seconds["delta"],
+            beside=f"delta-rs {deltalake.__version__}",
+            asked=10,
+        ),
     )
 
 
 def measure_json(report: Report, work: Path, scale: Scale) -> None:
     """Say what compression saves of a checkpoint in JSON."""
     path = work / "ours"
-    result = open_log(str(path), {**_BY_HAND, _FORMAT: "json"}).checkpoint()
-    assert (path / json_checkpoint_path(result.version)).stat().st_size == result.bytes
+    written = open_log(str(path), {**_BY_HAND, _FORMAT: "json"}).checkpoint()
+    assert (path / json_checkpoint_path(written.version)).stat().st_size == written.bytes
     report.add(
         f"JSON checkpoint of {scale.files:,} files, beside its text",
-        f"{result.bytes / 1e6:.1f} MB",
-        f"{result.bytes * result.ratio / 1e6:.1f} MB",
-        ratio=f"{result.ratio:.1f}x",
+        f"{written.bytes / 1e6:.1f} MB",
+        f"{written.bytes * written.ratio / 1e6:.1f} MB",
+        ratio=f"{written.ratio:.1f}x",
         target=">= 5x",
-        met=result.ratio >= 5,
+        met=written.ratio >= 5,
+        data=result(
+            f"JSON checkpoint of {scale.files:,} files",
+            written.bytes,
+            written.bytes * written.ratio,
+            beside="its text",
+            unit="bytes",
+            asked=5,
+        ),
     )
 
 
@@ -172,11 +204,17 @@ def measure_large(report: Report, work: Path, scale: Scale) -> None:
         f"{answer['seconds']:.1f} s",
         target="<= 300 MB",
         met=answer["above"] <= 300,
+        data=result(
+            f"memory to write a checkpoint of {scale.many_files:,} files, above the snapshot",
+            answer["above"],
+            unit="MB",
+            asked=300,
+        ),
     )
     options = {_PART_SIZE: f"{scale.part_mb}MB"}
-    result = open_log(str(path), {**_BY_HAND, **options}).checkpoint()
+    written = open_log(str(path), {**_BY_HAND, **options}).checkpoint()
     parts = sorted((path / CHECKPOINT_DIRECTORY).glob("*.parquet"))
-    parts = [part for part in parts if ".remove" not in part.name][-result.parts :]
+    parts = [part for part in parts if ".remove" not in part.name][-written.parts :]
     days = ("2024-03-01", "2024-03-03")
 
     def columns_alone() -> list[pa.Table]:
@@ -197,12 +235,20 @@ def measure_large(report: Report, work: Path, scale: Scale) -> None:
     )
     ratio = seconds["whole"] / seconds["columns"]
     report.add(
-        f"open {scale.many_files:,} files from {result.parts} parts, beside pyarrow reading the columns",
+        f"open {scale.many_files:,} files from {written.parts} parts, beside pyarrow reading the columns",
         as_ms(seconds["whole"]),
         as_ms(seconds["columns"]),
         ratio=f"{ratio:.1f}x",
         target="<= 8x",
         met=ratio <= 8,
+        data=result(
+            f"open {scale.many_files:,} files from {written.parts} parts",
+            seconds["whole"],
+            seconds["columns"],
+            beside="pyarrow reading the same columns",
+            asked=1 / 8,
+            is_limit=True,
+        ),
     )
     share = seconds["days"] / seconds["whole"]
     report.add(
@@ -212,6 +258,13 @@ def measure_large(report: Report, work: Path, scale: Scale) -> None:
         ratio=f"{share:.2f}x",
         target="<= 0.1x",
         met=share <= 0.1,
+        data=result(
+            f"open 3 of 365 days of {scale.many_files:,} files",
+            seconds["days"],
+            seconds["whole"],
+            beside="the whole",
+            asked=10,
+        ),
     )
 
 

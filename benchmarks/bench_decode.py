@@ -1,6 +1,6 @@
 """How quickly the lines of the log become columns, beside the two obvious ways, and how much smaller gzip makes them.
 
-Run: python benchmarks/bench_decode.py [--adds 100000] [--rounds 7]
+Run: PYTHONPATH=. python benchmarks/bench_decode.py [--quick] [--adds 100000] [--rounds 7] [--json PATH]
 """
 
 from __future__ import annotations
@@ -8,7 +8,6 @@ from __future__ import annotations
 import argparse
 import json
 import random
-import statistics
 import time
 import uuid
 from typing import TYPE_CHECKING
@@ -17,6 +16,7 @@ import msgspec
 from rich.console import Console
 from rich.table import Table
 
+from benchmarks.measured import Median, Result, add_option, result, save
 from indextables.log import codec
 from indextables.log.actions import Add
 from indextables.log.bulk_decode import decode_commits
@@ -77,7 +77,7 @@ def realistic_adds(count: int) -> list[Add]:
     return adds
 
 
-def seconds(action: Callable[[], object], rounds: int) -> float:
+def seconds(action: Callable[[], object], rounds: int) -> Median:
     """Return the median time of an action, after one round that does not count."""
     action()
     times = []
@@ -85,7 +85,7 @@ def seconds(action: Callable[[], object], rounds: int) -> float:
         started = time.perf_counter()
         action()
         times.append(time.perf_counter() - started)
-    return statistics.median(times)
+    return Median(times)
 
 
 def by_json_loads(contents: list[bytes]) -> list[object]:
@@ -105,8 +105,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--adds", type=int, default=100_000)
     parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--quick", action="store_true", help="a tenth of the adds, three rounds")
+    add_option(parser)
     arguments = parser.parse_args()
     adds, rounds = realistic_adds(arguments.adds), arguments.rounds
+    if arguments.quick:
+        adds, rounds = adds[: len(adds) // 10], 3
+    results: list[Result] = []
     console = Console()
 
     one = [format_lines(adds)]
@@ -128,6 +133,11 @@ def main() -> None:
             quick = seconds(bulk, rounds)
             objects = seconds(lambda opened=opened: by_msgspec(opened()), rounds)  # type: ignore[misc]
             naive = seconds(lambda opened=opened: by_json_loads(opened()), max(rounds // 2, 1))  # type: ignore[misc]
+            what = f"{len(adds):,} adds of {len(contents):,} commits, {'plain' if name == 'none' else name}, to columns"
+            results += [
+                result(what, quick, objects, beside="msgspec objects"),
+                result(what, quick, naive, beside="json.loads"),
+            ]
             ratio = sum(map(len, contents)) / sum(map(len, stored))
             table.add_row(
                 f"{len(contents):,}",
@@ -148,6 +158,7 @@ def main() -> None:
     console.print(f"bulk decode of {len(many):,} plain commits whose keys nobody named: {unknown:.3f} s")
     console.print(f"checked line by line: {exact:.3f} s, {len(adds) / exact:,.0f} adds/s")
     console.print(f"columns back to lines: {written:.3f} s, {len(adds) / written:,.0f} adds/s")
+    save(arguments.json, "decode", __doc__, results, is_quick=arguments.quick)
 
 
 if __name__ == "__main__":

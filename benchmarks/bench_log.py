@@ -4,7 +4,7 @@ Both logs hold the same files with the same statistics, are read from version 0,
 it is by default; Delta's has the form in which delta-rs writes it. Delta's files are listed the way its users do it: by
 `file_uris()`, and with their statistics by `get_add_actions(flatten=True)`.
 
-Run: python benchmarks/bench_log.py [--quick]
+Run: PYTHONPATH=. python benchmarks/bench_log.py [--quick] [--json PATH]
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ import datetime as dt
 import json
 import os
 import random
-import statistics
 import subprocess
 import sys
 import tempfile
@@ -34,6 +33,7 @@ from deltalake import DeltaTable
 from rich.console import Console
 from rich.table import Table
 
+from benchmarks.measured import Median, Result, add_option, result, save
 from indextables.log import codec
 from indextables.log import open as open_log
 from indextables.log.actions import Add
@@ -67,6 +67,7 @@ _NO_NULLS = json.dumps({"nullCount": dict.fromkeys(_STATISTICS, 0)}, separators=
 _START_MS = 1_704_067_200_000
 _HOUR_US = 3_600_000_000
 _Numbers: TypeAlias = "npt.NDArray[Any]"
+_DELTA = f"delta-rs {deltalake.__version__}"
 
 
 @dataclass(frozen=True)
@@ -93,9 +94,20 @@ class Report:
     title: str
     is_judged: bool
     rows: list[tuple[str, ...]] = field(default_factory=list)
+    results: list[Result] = field(default_factory=list)
 
-    def add(self, what: str, *figures: str, ratio: str = "", target: str = "", met: bool | None = None) -> None:
+    def add(
+        self,
+        what: str,
+        *figures: str,
+        ratio: str = "",
+        target: str = "",
+        met: bool | None = None,
+        data: Result | None = None,
+    ) -> None:
         """Add a row: our figure, and if there is one the other figure that it is compared with."""
+        if data is not None:
+            self.results.append(data)
         ours, other = (*figures, "")[:2]
         verdict = "" if met is None else "[green]met[/]" if met else "[red]missed[/]"
         self.rows.append((what, ours, other, ratio, *((target, verdict) if self.is_judged else ("", ""))))
@@ -115,7 +127,7 @@ def interleaved(
     *,
     rounds: int,
     prepare: Callable[[], object] = lambda: None,
-) -> dict[str, float]:
+) -> dict[str, Median]:
     """Return the median seconds of each contestant; a round runs all of them in random order, so that noise hits all.
 
     A first round does not count, and neither does what prepares a round or drops a result.
@@ -131,13 +143,14 @@ def interleaved(
             del result
             if number:
                 times[name].append(seconds)
-    return {name: statistics.median(values) for name, values in times.items()}
+    return {name: Median(values) for name, values in times.items()}
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="a small run that shows only that everything works")
     parser.add_argument("--memory-of", metavar="TABLE", help=argparse.SUPPRESS)
+    add_option(parser)
     arguments = parser.parse_args()
     if arguments.memory_of:
         print(json.dumps(memory_of(arguments.memory_of)))
@@ -155,6 +168,7 @@ def main() -> None:
         measure_commits(report, work, scale)
         measure_memory(report, work, scale)
     Console(width=140).print(report.table())
+    save(arguments.json, "log", __doc__, report.results, is_quick=arguments.quick)
 
 
 def measure_opening(report: Report, work: Path, scale: Scale) -> float:
@@ -184,12 +198,14 @@ def measure_opening(report: Report, work: Path, scale: Scale) -> float:
         ratio=f"{ratio:.1f}x",
         target=">= 8x",
         met=ratio >= 8,
+        data=result("cold open and list of files", seconds["list"], seconds["delta list"], beside=_DELTA, asked=8),
     )
     report.add(
         "cold open and typed statistics",
         as_ms(seconds["typed"]),
         as_ms(seconds["delta typed"]),
         ratio=f"{seconds['delta typed'] / seconds['typed']:.1f}x",
+        data=result("cold open and typed statistics", seconds["typed"], seconds["delta typed"], beside=_DELTA),
     )
     return seconds["list"]
 
@@ -226,14 +242,20 @@ def measure_refresh(report: Report, work: Path, scale: Scale, *, cold: float) ->
         ratio=f"{ratio:.1f}x",
         target=">= 20x",
         met=ratio >= 20,
+        data=result("refresh after one commit", seconds["ours"], cold, beside="our cold open", asked=20),
     )
     report.add(
         "refresh after one commit, beside update_incremental()",
         as_ms(seconds["ours"]),
         as_ms(seconds["delta"]),
         ratio=f"{seconds['delta'] / seconds['ours']:.1f}x",
+        data=result(
+            "refresh after one commit", seconds["ours"], seconds["delta"], beside=f"{_DELTA} update_incremental"
+        ),
     )
-    report.add("list of files when nothing changed", as_ms(warm))
+    report.add(
+        "list of files when nothing changed", as_ms(warm), data=result("list of files when nothing changed", warm)
+    )
 
 
 def measure_commits(report: Report, work: Path, scale: Scale) -> None:
@@ -253,6 +275,7 @@ def measure_commits(report: Report, work: Path, scale: Scale) -> None:
         rounds=scale.latency_rounds // 2,
     )
     what = f"at {scale.many_versions:,} versions, beside {scale.few_versions}"
+    short = f"the same at {scale.few_versions}"
     ratio = warm["long"] / warm["short"]
     report.add(
         f"commit {what}",
@@ -261,12 +284,16 @@ def measure_commits(report: Report, work: Path, scale: Scale) -> None:
         ratio=f"{ratio:.2f}x",
         target="<= 1.5x",
         met=ratio <= 1.5,
+        data=result(
+            f"commit at {scale.many_versions:,} versions", warm["long"], warm["short"], beside=short, asked=1 / 1.5
+        ),
     )
     report.add(
         f"open and commit {what}",
         as_ms(cold["long"]),
         as_ms(cold["short"]),
         ratio=f"{cold['long'] / cold['short']:.2f}x",
+        data=result(f"open and commit at {scale.many_versions:,} versions", cold["long"], cold["short"], beside=short),
     )
 
 
@@ -283,12 +310,14 @@ def measure_memory(report: Report, work: Path, scale: Scale) -> None:
         f"{answer['grown']:.0f} MB",
         target=f"<= {limit} MB",
         met=answer["grown"] <= limit,
+        data=result(f"memory for {files:,} files", answer["grown"], unit="MB", asked=limit),
     )
     report.add(
         "  its peak during replay",
         f"{answer['peak']:.0f} MB",
         target=f"<= {2 * limit} MB",
         met=answer["peak"] <= 2 * limit,
+        data=result(f"memory at its peak during replay of {files:,} files", answer["peak"], unit="MB", asked=2 * limit),
     )
     report.add(
         "  its columns alone, and the time to load them", f"{answer['columns']:.0f} MB", f"{answer['seconds']:.1f} s"

@@ -4,7 +4,7 @@ Both have the statistics of all files in memory before the clock starts: ours as
 SQL text into the paths of the files that may hold a row: ours by `bind`, `may_match` and picking the paths, delta-rs by
 `file_uris(file_pruning_predicate=…)`. Files are clustered by time, as a table that is written all day is. The answers are compared.
 
-Run: python benchmarks/bench_prune.py [--quick]
+Run: PYTHONPATH=. python benchmarks/bench_prune.py [--quick] [--json PATH]
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from deltalake import DeltaTable
 from rich.console import Console
 from rich.table import Table
 
+from benchmarks.measured import Median, Result, add_option, result, save
 from indextables.predicate import FileStatistics, bind
 
 if TYPE_CHECKING:
@@ -149,7 +150,10 @@ def median_ms(call: Callable[[], object], rounds: int) -> float:
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--quick", action="store_true", help="a tenth of the files")
-    number = 100_000 if parser.parse_args().quick else 1_000_000
+    add_option(parser)
+    arguments = parser.parse_args()
+    number = 100_000 if arguments.quick else 1_000_000
+    results: list[Result] = []
     files = make_files(number)
     known, paths = as_statistics(files), files["path"]
     report = Table(
@@ -173,9 +177,15 @@ def main() -> None:
             assert left == {uri.rpartition("/")[2] for uri in peer()}, f"the answers to {what} differ"
             # Turns, so that whatever else the machine does meets both.
             rounds = [(median_ms(ours, 3), median_ms(peer, 1)) for _ in range(5)]
-            mine, theirs = (statistics.median(column) for column in zip(*rounds, strict=True))
+            mine, theirs = (Median(column) for column in zip(*rounds, strict=True))
             asked = what.startswith("ts BETWEEN")
             met = mine <= TARGET_MS and theirs / mine >= TARGET_RATIO
+            seconds = Median(ours_ms / 1000 for ours_ms, _ in rounds)
+            name = f"{what} among {number:,} files"
+            ratio_asked = TARGET_RATIO if asked else None
+            results.append(
+                result(name, seconds, theirs / 1000, beside=f"delta-rs {deltalake.__version__}", asked=ratio_asked)
+            )
             report.add_row(
                 what,
                 f"{len(left):,}",
@@ -185,6 +195,7 @@ def main() -> None:
                 f"≤ {TARGET_MS} ms, ≥ {TARGET_RATIO}x: {'met' if met else 'MISSED'}" if asked else "",
             )
     Console(width=140).print(report)
+    save(arguments.json, "prune", __doc__, results, is_quick=arguments.quick)
 
 
 if __name__ == "__main__":

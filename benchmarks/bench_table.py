@@ -5,19 +5,18 @@ with the same compression as ours and otherwise as it does by default; ours incl
 to disk and the commit. The time of the processor is shown besides, since on a busy machine others decide about the rest.
 `pyarrow.dataset` reads the very files that ours reads.
 
-Run: python benchmarks/bench_table.py [--quick]
+Run: PYTHONPATH=. python benchmarks/bench_table.py [--quick] [--json PATH]
 """
 
 from __future__ import annotations
 
 import argparse
 import random
-import statistics
 import tempfile
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -26,6 +25,7 @@ import pyarrow.parquet as pq
 from rich.console import Console
 from rich.table import Table as Printed
 
+from benchmarks.measured import Median, Result, add_option, result, save
 from indextables.table import Table
 
 if TYPE_CHECKING:
@@ -54,17 +54,21 @@ def main() -> None:
     """Run all comparisons and print one table."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="small sizes, to see that it runs")
-    quick = parser.parse_args().quick
-    scale = QUICK if quick else Scale()
+    add_option(parser)
+    arguments = parser.parse_args()
+    scale = QUICK if arguments.quick else Scale()
     printed = Printed(title=f"Tables, pyarrow {pa.__version__}", title_justify="left")
-    for heading in ("", "ours", "beside", "ratio", "target", "verdict"):
+    for heading in ("", "ours", "beside", "theirs", "ratio", "target", "verdict"):
         printed.add_column(heading, justify="right" if heading else "left")
     with tempfile.TemporaryDirectory() as name:
-        for row in (*write(scale, Path(name)), *read(scale, Path(name)), *truncation(scale, Path(name))):
-            what, ours, beside, ratio, target, met = row
-            verdict = "[green]met[/]" if met else "[red]missed[/]"
-            printed.add_row(what, ours, beside, ratio, *(("", "") if quick else (target, verdict)))
-    Console(width=140).print(printed)
+        results = [*write(scale, Path(name)), *read(scale, Path(name)), *truncation(scale, Path(name))]
+    for line in results:
+        verdict = "[green]met[/]" if line.met else "[red]missed[/]"
+        figures = [ms(value) if line.unit == "s" else size(value) for value in (line.ours, line.peer or 0)]
+        judged = ("", "") if arguments.quick else (f"≥ {line.asked:.2f}x", verdict)
+        printed.add_row(line.name, figures[0], line.beside, figures[1], f"{line.ratio:.2f}x", *judged)
+    Console(width=160).print(printed)
+    save(arguments.json, "table", __doc__, results, is_quick=arguments.quick)
 
 
 def events(rows: int, first: int) -> pa.Table:
@@ -82,7 +86,7 @@ def events(rows: int, first: int) -> pa.Table:
     )
 
 
-def turns(rounds: int, *works: Callable[[], object], clock: Callable[[], float] = time.perf_counter) -> list[float]:
+def turns(rounds: int, *works: Callable[[], object], clock: Callable[[], float] = time.perf_counter) -> list[Median]:
     """Return the median time of each work, in seconds; in every round each has its turn, in another order."""
     times: list[list[float]] = [[] for _ in works]
     chance = random.Random(0)
@@ -95,10 +99,10 @@ def turns(rounds: int, *works: Callable[[], object], clock: Callable[[], float] 
             began = clock()
             works[index]()
             times[index].append(clock() - began)
-    return [statistics.median(taken) for taken in times]
+    return [Median(taken) for taken in times]
 
 
-def write(scale: Scale, directory: Path) -> list[tuple[Any, ...]]:
+def write(scale: Scale, directory: Path) -> list[Result]:
     """Append rows, beside writing them as one Parquet file."""
     data = events(scale.rows, 0)
     numbers = iter(range(10**6))
@@ -108,24 +112,17 @@ def write(scale: Scale, directory: Path) -> list[tuple[Any, ...]]:
         return lambda: pq.write_table(data, directory / f"{next(numbers)}.parquet", compression=codec)
 
     works = (lambda: table.append(data), plain("zstd"), plain("snappy"))
-    rows = []
+    results = []
     for clock, name in ((time.perf_counter, ""), (time.process_time, ", processor time")):
         ours, *others = turns(scale.rounds, *works, clock=clock)
-        rows += [
-            (
-                f"append {scale.rows:,} rows, beside {codec}{name}",
-                ms(ours),
-                ms(other),
-                f"{ours / other:.2f}x",
-                "≤ 1.2x",
-                ours <= 1.2 * other,
-            )
+        results += [
+            result(f"append {scale.rows:,} rows{name}", ours, other, beside=f"pq.write_table, {codec}", asked=1 / 1.2)
             for codec, other in zip(("zstd", "snappy"), others, strict=True)
         ]
-    return rows
+    return results
 
 
-def read(scale: Scale, directory: Path) -> list[tuple[Any, ...]]:
+def read(scale: Scale, directory: Path) -> list[Result]:
     """Scan everything, beside a dataset; then a thousandth of the rows, beside everything."""
     path = directory / "read"
     table = Table(str(path))
@@ -142,26 +139,14 @@ def read(scale: Scale, directory: Path) -> list[tuple[Any, ...]]:
         lambda: table.to_arrow(where=where),
     )
     return [
-        (
-            f"scan {total:,} rows, beside pyarrow.dataset",
-            ms(full),
-            ms(other),
-            f"{other / full:.2f}x as fast",
-            "≥ 0.9x",
-            full <= other / 0.9,
+        result(
+            f"scan {total:,} rows", full, other, beside="pyarrow.dataset on the same files", asked=0.9, is_limit=True
         ),
-        (
-            "find a thousandth of them, beside the scan",
-            ms(part),
-            ms(full),
-            f"{full / part:.0f}x as fast",
-            "≥ 20x",
-            full >= 20 * part,
-        ),
+        result("find a thousandth of them", part, full, beside="the scan", asked=20),
     ]
 
 
-def truncation(scale: Scale, directory: Path) -> list[tuple[Any, ...]]:
+def truncation(scale: Scale, directory: Path) -> list[Result]:
     """Write one commit of many adds with long articles, with statistics cut and whole."""
     data = articles(scale)
     sizes, tables = [], []
@@ -171,24 +156,15 @@ def truncation(scale: Scale, directory: Path) -> list[tuple[Any, ...]]:
         sizes.append(sum(file.stat().st_size for file in (path / "_transaction_log").glob("*.json")))
         tables.append(str(path))
     cut, whole = turns(scale.rounds, *(lambda path=path: Table(path).snapshot().files for path in tables))
-    saved = 1 - sizes[0] / sizes[1]
     return [
-        (
-            f"log of {scale.adds} adds with articles, beside full length",
-            size(sizes[0]),
-            size(sizes[1]),
-            f"{saved:.1%} smaller",
-            "≥ 90 %",
-            saved >= 0.9,
+        result(
+            f"log of {scale.adds} adds with articles",
+            *sizes,
+            beside="statistics at full length",
+            unit="bytes",
+            asked=10,
         ),
-        (
-            "read that log, beside full length",
-            ms(cut),
-            ms(whole),
-            f"{whole / cut:.0f}x as fast",
-            "≥ 10x",
-            whole >= 10 * cut,
-        ),
+        result("read that log", cut, whole, beside="statistics at full length", asked=10),
     ]
 
 
@@ -207,7 +183,7 @@ def ms(seconds: float) -> str:
     return f"{seconds * 1000:,.1f} ms"
 
 
-def size(count: int) -> str:
+def size(count: float) -> str:
     """Return a size for people."""
     return f"{count / 1024:,.1f} KB"
 

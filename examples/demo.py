@@ -1,7 +1,7 @@
 """The product in three minutes, on this machine.
 
 A stream of events becomes a table that is searched, merged, travelled in, killed in mid-write and repaired. Then three Hive
-tables of small files are compacted, and one of them goes back to what it was.
+tables of small files are compacted, one of them goes back to what it was, and a page shows how the first table is doing.
 """
 
 from __future__ import annotations
@@ -184,6 +184,16 @@ def lakekeeper(spark: SparkSession, base: str) -> None:
         lake.close()
 
 
+def report(path: str) -> None:
+    where = "date = '2026-01-02'"
+    step(
+        "8. The table on one page, with what to do next", f'indextables report events -o report.html --where "{where}"'
+    )
+    page = Path(tempfile.mkdtemp(prefix="indextables-report-")) / "report.html"
+    command = [sys.executable, "-m", "indextables", "report", path, "-o", str(page), "--where", where]
+    subprocess.run(command, check=True)
+
+
 def main() -> None:
     began = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="indextables-demo-") as name, hive_session(Path(name), None) as spark:
@@ -195,6 +205,7 @@ def main() -> None:
         kill(path)
         repair(path)
         lakekeeper(spark, f"file:{name}/demo")
+        report(path)
     console.print()
     console.print(f"Done in {time.monotonic() - began:.0f} s.")
     console.print(

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import re
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
 import indextables
-
-README = Path(__file__).parents[2] / "README.md"
 
 
 @pytest.mark.parametrize("name", sorted(set(indextables.__all__)))
@@ -32,12 +28,3 @@ def test_spark_is_imported_by_nobody_who_does_not_use_it() -> None:
     code = "import sys, indextables; indextables.Table; indextables.repair; indextables.drop_partitions; print('pyspark' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"
-
-
-def test_the_samples_of_the_readme_run(tmp_path: Path) -> None:
-    blocks = re.findall(r"```python\n(.*?)```", README.read_text(), re.DOTALL)
-    assert len(blocks) == 2
-    code = "\n".join(blocks).replace('"/tmp/', f'"{tmp_path}/').replace("'/tmp/", f"'{tmp_path}/")
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path, timeout=300)
-    assert done.returncode == 0, done.stderr
-    assert "0 of 2 files stay" in done.stdout

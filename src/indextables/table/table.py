@@ -31,7 +31,7 @@ class Table(TableView):
         timestamp: Look at the newest version of that moment instead.
         options: Settings under their full names, and credentials, as Spark options are given.
 
-    Example:
+    Examples:
         >>> import tempfile, pyarrow as pa
         >>> table = Table(tempfile.mkdtemp())
         >>> table.append(pa.table({"id": [1, 2, 3]})).version
