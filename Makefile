@@ -12,7 +12,7 @@ VERSITYGW_VERSION := v1.8.0
 S3_SERVER := $(TOOLS)/bin/versitygw
 HDFS_READY := $(TOOLS)/hdfs/.ready
 
-.PHONY: help setup java demo test test-browser test-s3 test-hdfs lint format bench bench-check docs clean
+.PHONY: help setup java demo test test-browser test-spark-versions test-s3 test-hdfs lint format bench bench-check docs clean
 
 help: ## Show this list
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## (.*)/  make \1|\2/' | column -t -s '|'
@@ -38,6 +38,9 @@ test: $(READY) java ## Run every test that needs no extra server
 test-browser: $(READY) ## Look at the report pages in a real browser (Chromium)
 	@$(BIN)/python tools/find_browser.py --install > /dev/null
 	$(BIN)/pytest tests/browser $(ARGS)
+
+test-spark-versions: $(READY) java ## Run the Spark tests on Spark 4.1 and 4.2 (fetches both once)
+	$(WITH_JAVA) $(BIN)/python tests/spark/other_versions.py 4.1 4.2
 
 test-s3: $(READY) $(S3_SERVER) ## Run the storage contract and the races on a real S3 server (needs Go once)
 	VERSITYGW="$(abspath $(S3_SERVER))" $(BIN)/pytest tests/contract tests/s3 --stores s3-server $(ARGS)

@@ -149,6 +149,19 @@ def test_a_table_small_enough_is_broadcast_because_the_optimiser_knows_its_size(
     assert "BroadcastHashJoin" in joined._jdf.queryExecution().executedPlan().toString()
 
 
+def test_the_number_of_rows_reaches_an_optimiser_that_asks_for_it(
+    spark: SparkSession, frame: DataFrame, events: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    spark.conf.set("spark.sql.cbo.enabled", "true")
+    try:
+        read(spark, events).explain(mode="cost")
+    finally:
+        spark.conf.unset("spark.sql.cbo.enabled")
+    rows = frame.count()
+    assert f"rowCount={rows}" in capsys.readouterr().out
+    assert frame._jdf.queryExecution().optimizedPlan().stats().rowCount().isEmpty()
+
+
 def test_the_columns_stand_in_the_order_of_the_table(frame: DataFrame) -> None:
     assert frame.columns == ["id", "day", "name", "inner", "ratio", "file_name"]
     assert frame.orderBy("id").select("id", "DAY", "inner.text").first() == (0, dt.date(2024, 1, 1), "0")

@@ -108,20 +108,3 @@ def test_a_session_can_stop_and_another_one_start(tmp_path: Path) -> None:
     spark.stop()
     """
     assert run(code, str(tmp_path / "t")).split() == ["5"]
-
-
-def test_executors_in_processes_of_their_own_read_and_write(tmp_path: Path) -> None:
-    code = f"""
-    import sys
-    from pyspark.sql import SparkSession
-    from indextables.spark import read, register, write
-    builder = SparkSession.builder.master("local-cluster[2,1,1024]").config("spark.speculation", "true"){QUIET}
-    spark = builder.getOrCreate()
-    write(spark.range(0, 100, 1, 4).selectExpr("id", "id % 2 AS part"), sys.argv[1], partition_by=["part"])
-    register(spark)
-    spark.range(100, 110, 1, 2).selectExpr("id", "id % 2 AS part").write.format("indextables").mode("append").save(sys.argv[1])
-    print(read(spark, sys.argv[1]).where("part = 1").count())
-    print(spark.read.format("indextables").load(sys.argv[1]).where("part = 1").count())
-    spark.stop()
-    """
-    assert run(code, str(tmp_path / "t")).split() == ["55", "55"]

@@ -385,6 +385,26 @@ def test_the_session_of_the_user_is_left_as_it_was(spark: SparkSession, tmp_path
     assert dict(spark.conf.getAll) == before
 
 
+def test_files_and_their_names_are_on_the_disk_before_the_commit(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "t"
+    order: list[int] = []
+    sync = os.fsync
+
+    def noting(descriptor: int) -> None:
+        order.append(os.fstat(descriptor).st_ino)
+        sync(descriptor)
+
+    monkeypatch.setattr(os, "fsync", noting)
+    write(spark.range(10).selectExpr("id", "id % 2 AS part").coalesce(1), str(path), partition_by=["part"])
+    files = split_files(path)
+    commit = order.index((path / "_transaction_log" / f"{1:020}.json").stat().st_ino)
+    assert len(files) == 2
+    for file in files:
+        assert order.index(file.stat().st_ino) < order.index(file.parent.stat().st_ino) < commit
+
+
 def test_a_failed_job_leaves_nothing_behind_and_no_table(spark: SparkSession, tmp_path: Path) -> None:
     path = tmp_path / "t"
     failing = spark.range(0, 100, 1, 2).selectExpr("IF(id = 99, raise_error('no'), id) AS id")

@@ -69,7 +69,7 @@ class Retry(Group):
         "transaction.retry.maxAttempts",
         Integer(1, 1000),
         10,
-        "How often a commit or a call to a store is tried in all.",
+        "How often a call to a store is tried in all, and a commit, which runs a lost race three times before each pause.",
     )
     base_delay_ms: int = setting(
         "transaction.retry.baseDelayMs",

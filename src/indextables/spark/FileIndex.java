@@ -6,6 +6,8 @@ import java.io.DataInputStream;
 import java.io.DataOutputStream;
 import java.io.IOException;
 import java.lang.ref.Cleaner;
+import java.lang.reflect.Constructor;
+import java.lang.reflect.Type;
 import java.math.BigDecimal;
 import java.util.ArrayList;
 import java.util.List;
@@ -20,6 +22,12 @@ import org.apache.hadoop.fs.LocalFileSystem;
 import org.apache.hadoop.fs.Path;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.catalyst.TableIdentifier$;
+import org.apache.spark.sql.catalyst.catalog.CatalogStatistics;
+import org.apache.spark.sql.catalyst.catalog.CatalogStorageFormat$;
+import org.apache.spark.sql.catalyst.catalog.CatalogTable;
+import org.apache.spark.sql.catalyst.catalog.CatalogTable$;
+import org.apache.spark.sql.catalyst.catalog.CatalogTableType$;
 import org.apache.spark.sql.catalyst.expressions.And;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.expressions.AttributeReference;
@@ -32,9 +40,11 @@ import org.apache.spark.sql.catalyst.expressions.Predicate$;
 import org.apache.spark.sql.catalyst.expressions.package$AttributeSeq;
 import org.apache.spark.sql.catalyst.types.DataTypeUtils$;
 import org.apache.spark.sql.catalyst.util.CharVarcharUtils$;
+import org.apache.spark.sql.classic.Dataset$;
 import org.apache.spark.sql.execution.datasources.DataSourceStrategy$;
 import org.apache.spark.sql.execution.datasources.FileIndex;
 import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
+import org.apache.spark.sql.execution.datasources.LogicalRelation$;
 import org.apache.spark.sql.execution.datasources.PartitionDirectory$;
 import org.apache.spark.sql.execution.datasources.parquet.ParquetFileFormat;
 import org.apache.spark.sql.sources.Filter;
@@ -55,6 +65,7 @@ import org.apache.spark.unsafe.types.UTF8String;
 import scala.Option;
 import scala.collection.immutable.Seq;
 import scala.jdk.javaapi.CollectionConverters;
+import scala.math.BigInt$;
 
 /** What the driver's Python talks to. One exists for each Java virtual machine. */
 public class Bridge {
@@ -72,13 +83,34 @@ public class Bridge {
 
   /** Returns a DataFrame over one version of a table. */
   public Object read(
-      SparkSession session, long source, String identity, String label, String root, String schema, byte[] partitions, long size) throws IOException {
+      SparkSession session, long source, String identity, String label, String root, String schema, byte[] partitions, long size, long rows) throws Exception {
     StructType columns = CharVarcharUtils$.MODULE$.replaceCharVarcharWithStringInSchema((StructType) DataType.fromJson(schema)).asNullable();
     IndexTables index = new IndexTables(this, source, identity, label, new Path(root), columns, partitions, size);
     CLEANER.register(index, new Release(released, source));
     HadoopFsRelation relation = new HadoopFsRelation(
         index, index.partitionSchema(), columns, Option.empty(), new ParquetFileFormat(), scala.collection.immutable.Map$.MODULE$.empty(), session);
-    return session.baseRelationToDataFrame(relation);
+    if (rows < 0) return session.baseRelationToDataFrame(relation);
+    CatalogTable table = catalogued(root, columns, relation.sizeInBytes(), rows);
+    return Dataset$.MODULE$.ofRows((org.apache.spark.sql.classic.SparkSession) session, LogicalRelation$.MODULE$.apply(relation, table));
+  }
+
+  /** An entry that no catalog has: a relation can tell the optimiser how many rows it has in this way only. Versions of Spark differ in what else is in it. */
+  private static CatalogTable catalogued(String name, StructType columns, long size, long rows) throws Exception {
+    Constructor constructor = CatalogTable.class.getConstructors()[0];
+    Type[] types = constructor.getGenericParameterTypes();
+    Object[] values = new Object[types.length];
+    values[0] = TableIdentifier$.MODULE$.apply(name);
+    values[1] = CatalogTableType$.MODULE$.EXTERNAL();
+    values[2] = CatalogStorageFormat$.MODULE$.empty();
+    values[3] = columns;
+    Object statistics = new CatalogStatistics(
+        BigInt$.MODULE$.apply(size), Option.apply(BigInt$.MODULE$.apply(rows)), scala.collection.immutable.Map$.MODULE$.empty());
+    for (int i = 4; i < values.length; i++) {
+      values[i] = types[i].toString().contains("CatalogStatistics")
+          ? Option.apply(statistics)
+          : CatalogTable$.MODULE$.getClass().getMethod("apply$default$" + (i + 1), new Class[0]).invoke(CatalogTable$.MODULE$, new Object[0]);
+    }
+    return (CatalogTable) constructor.newInstance(values);
   }
 
   /** Returns the numbers of sources whose DataFrames are gone, one a line, once. */

@@ -73,6 +73,14 @@ class Listing:
             return self.snapshot.size_in_bytes
         return int(pc.sum(self.snapshot.files["size"].take(pa.array(self._rows))).as_py() or 0)
 
+    @cached_property
+    def num_rows(self) -> int | None:
+        """How many rows they hold together; None if the log does not vouch for all of them."""
+        counts = self.snapshot.trusted_records
+        if self._rows is not None:
+            counts = counts.take(pa.array(self._rows))
+        return None if counts.null_count else int(pc.sum(counts).as_py() or 0)
+
     @property
     def num_files(self) -> int:
         """How many there are."""

@@ -84,5 +84,6 @@ def _frame(spark: SparkSession, root: str, source: Source, listing: Listing) -> 
         snapshot.metadata.schema_string,
         listing.packed_partitions,
         listing.size_in_bytes,
+        -1 if listing.num_rows is None else listing.num_rows,
     )
     return DataFrame(frame, spark)

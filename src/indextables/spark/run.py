@@ -14,17 +14,20 @@ from indextables.log.schema import parse_schema
 from indextables.spark.directories import types_of, values_of
 from indextables.spark.job import OUTSIDE, run_job
 from indextables.spark.runs import final_path
-from indextables.spark.staging import Staging, renames_cheaply, sync_local
+from indextables.spark.staging import Staging, renames_cheaply, sync_directories, synced
 from indextables.split import describe_files
 from indextables.table.write import Staged
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from pyspark.sql import DataFrame, SparkSession
 
     from indextables.runtime import Runtime
     from indextables.spark.columns import ColumnPlan
     from indextables.spark.opened import Opened
     from indextables.split import SplitFile
+    from indextables.storage.base import ObjectMeta
 
 
 class Run:
@@ -41,7 +44,9 @@ class Run:
         """Write the rows and return the records of the files, which are in their places and belong to nobody yet."""
         try:
             self._run_job(frame, target_file_size)
-            found = self._described()
+            listed = self._listed()
+            with synced(self._root, listed):
+                found = self._described(listed)
             if not renames_cheaply(self._opened.url):
                 return found
             return self._placed(found)
@@ -62,17 +67,19 @@ class Run:
                 raise SchemaError(OUTSIDE, way_out="Leave those rows out, or widen the condition") from error
             raise
 
-    def _described(self) -> list[SplitFile]:
-        store = self._opened.store
+    def _listed(self) -> dict[str, ObjectMeta]:
+        files = self._opened.store.list_from(self._staging.prefix)
+        return {meta.path: meta for meta in files if meta.path.endswith(".parquet")}
+
+    def _described(self, listed: Mapping[str, ObjectMeta]) -> list[SplitFile]:
         schema = parse_schema(self._columns.schema)
         types = types_of(schema, self._columns.partition_columns)
-        listed = {meta.path: meta for meta in store.list_from(self._staging.prefix) if meta.path.endswith(".parquet")}
         below = len(self._staging.prefix) + 1
         partitions: dict[str, dict[str, str | None]] = {}
         for directory in {path[below:].rpartition("/")[0] for path in listed}:
             partitions[directory] = values_of(directory, types)
         records = describe_files(
-            store,
+            self._opened.store,
             listed,
             settings=self._opened.settings,
             schema=pa.schema([field for field in schema if field.name not in types]),
@@ -97,7 +104,6 @@ class Run:
         ]
         with Staged(self._opened.store, list(placed)).writing():
             self._staging.move([(old.path, new.path) for old, new in zip(records, placed, strict=True)])
-            if self._root.startswith("file:"):
-                sync_local(self._root, [record.path for record in placed])
+            sync_directories(self._root, [record.path for record in placed])
         self._staging.remove()
         return placed

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import logging
 import os
-from contextlib import suppress
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -22,11 +23,13 @@ from indextables.spark.bridge import bridge_of
 from indextables.spark.runs import STAGING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from pyspark.sql import SparkSession
 
 _RENAMING: Final = frozenset({"", "file", "hdfs", "viewfs", "abfs", "abfss"})
+_SYNCING: Final = 16
+"""How many files are synced at a time. A disk writes many in about the time of one, since they share its journal."""
 _LOG = logging.getLogger(__name__)
 
 
@@ -79,16 +82,31 @@ class Staging:
         return self._spark.sparkContext._jvm.org.apache.hadoop.fs.Path(text)  # type: ignore[union-attr] # noqa: SLF001
 
 
-def sync_local(root: str, paths: Iterable[str]) -> None:
-    """Have local files and their directories on the disk before a commit vouches for them; other stores do so by themselves."""
-    base = Path(root.removeprefix("file:"))
-    directories = {base}
-    for path in paths:
-        target = base / path
-        _sync(target)
-        directories.update(parent for parent in target.parents if parent.is_relative_to(base))
-    for directory in directories:
-        _sync(directory)
+@contextmanager
+def synced(root: str, paths: Iterable[str]) -> Iterator[None]:
+    """Have local files on the disk when this ends, while something else is done with them; other stores do so by themselves."""
+    if not root.startswith("file:"):
+        yield
+        return
+    with ThreadPoolExecutor(_SYNCING) as pool:
+        waiting = [pool.submit(_sync, _local(root) / path) for path in paths]
+        yield
+        for task in waiting:
+            task.result()
+
+
+def sync_directories(root: str, paths: Iterable[str]) -> None:
+    """Have the names of local files on the disk, and those of the directories above them."""
+    if not root.startswith("file:"):
+        return
+    base = _local(root)
+    directories = {base, *(parent for path in paths for parent in (base / path).parents if parent.is_relative_to(base))}
+    with ThreadPoolExecutor(_SYNCING) as pool:
+        list(pool.map(_sync, directories))
+
+
+def _local(root: str) -> Path:
+    return Path(root.removeprefix("file:"))
 
 
 def _sync(path: Path) -> None:
