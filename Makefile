@@ -12,7 +12,7 @@ VERSITYGW_VERSION := v1.8.0
 S3_SERVER := $(TOOLS)/bin/versitygw
 HDFS_READY := $(TOOLS)/hdfs/.ready
 
-.PHONY: help setup java demo test test-browser test-spark-versions test-s3 test-hdfs lint format bench bench-check docs clean
+.PHONY: help setup java demo test test-browser test-spark-versions test-s3 test-hdfs proof lint format bench bench-check docs clean
 
 help: ## Show this list
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## (.*)/  make \1|\2/' | column -t -s '|'
@@ -47,6 +47,12 @@ test-s3: $(READY) $(S3_SERVER) ## Run the storage contract and the races on a re
 
 test-hdfs: $(READY) java $(HDFS_READY) ## Run the storage contract and the races on a real HDFS (needs Maven once)
 	$(WITH_JAVA) $(BIN)/pytest tests/contract tests/hdfs --stores hdfs,hadoop $(ARGS)
+
+# The older form of the report, because the newer one has no place for the figures that tests record.
+proof: $(READY) java ## Run the reliability suites and write docs/reliability.md from their figures
+	$(WITH_JAVA) CI=true $(BIN)/pytest -n 2 --dist loadgroup -o junit_family=xunit1 --junitxml=build/proof.xml \
+	  $$($(BIN)/python tools/proof.py --suites)
+	$(BIN)/python tools/proof.py build/proof.xml
 
 lint: $(READY) ## Check style, types and layers
 	$(BIN)/ruff check .

@@ -9,21 +9,25 @@ import pytest
 from tests.support.crowd import Table, append_and_die, append_together
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
 
 @pytest.mark.slow
-def test_eight_writers_lose_and_double_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_eight_writers_lose_and_double_nothing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], record_property: Callable[[str, object], None]
+) -> None:
     story = append_together(Table(str(tmp_path / "table"), {}, tmp_path))
     with capsys.disabled():
         print(f"\n{story.line('local')}")
     verdict = story.verdict
     assert (verdict.commits, verdict.acknowledged, verdict.lost, verdict.doubled) == (800, 800, 0, 0)
+    record_property("commits of racing writers", verdict.commits)
 
 
 @pytest.mark.slow
 def test_sigkill_at_random_moments_takes_nothing_that_was_acknowledged(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], record_property: Callable[[str, object], None]
 ) -> None:
     kills = 0
     for seed in range(4):
@@ -36,3 +40,4 @@ def test_sigkill_at_random_moments_takes_nothing_that_was_acknowledged(
     with capsys.disabled():
         print(f"\nlocal: {kills} SIGKILLs in all")
     assert kills >= 300
+    record_property("SIGKILLs of writers", kills)
