@@ -22,6 +22,7 @@ NOT_RUN = [
     ("docs/how-to/s3.md", "the tests have an endpoint and keys of their own"),
     ("docs/how-to/s3.md", "needs the hadoop-aws jar"),
     ("docs/how-to/shell-completion.md", "it changes the files of a shell"),
+    ("docs/reliability.md", "it takes many minutes and writes this page"),
 ]
 """Blocks that can run on no machine by themselves, with the reason that their page gives."""
 

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
     from indextables.config import Settings
 
-_ROOT: Final = "/root/table"
+_ROOT: Final = "/base/table"
 _MARK: Final = "\x1f"
 _CREATION: Final = (
     b'{"protocol":{"minReaderVersion":1,"minWriterVersion":1}}\n'

@@ -5,6 +5,8 @@ from __future__ import annotations
 from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
+from pyspark import SparkContext
+
 if TYPE_CHECKING:
     from collections.abc import Callable
     from contextlib import AbstractContextManager
@@ -28,6 +30,12 @@ class OneSession:
         return self._session
 
     def close(self) -> None:
-        """End the session, if there is one."""
+        """End the session, if there is one, and its Java, which would hand the settings of its start to the next one."""
         self._session = None
         self._stack.close()
+        gateway = SparkContext._gateway
+        if gateway is not None:
+            gateway.shutdown()
+            gateway.proc.stdin.close()  # the end of its input ends Java
+            gateway.proc.wait()
+            SparkContext._gateway = SparkContext._jvm = None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -72,3 +73,10 @@ def test_importing_the_package_and_its_log_starts_no_spark() -> None:
     code = "import sys, indextables, indextables.log.columns, indextables.storage.open; print('pyspark' in sys.modules, 'py4j' in sys.modules)"
     answer = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert answer.stdout.split() == ["False", "False"]
+
+
+@pytest.mark.xdist_group("named")
+def test_a_worker_knows_the_group_of_a_test(request: pytest.FixtureRequest) -> None:
+    # Where it does not, two workers start every server and every Spark, and nobody notices but the clock.
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        assert request.node.nodeid.endswith("@named")
