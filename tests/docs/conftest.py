@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING
 
@@ -21,6 +22,16 @@ if TYPE_CHECKING:
     from tests.support.sessions import OneSession
 
 BUCKET = "lake"
+
+
+@pytest.fixture(autouse=True)
+def levels() -> Iterator[None]:
+    """Let no page that shows how to see more of the log make other tests see more of it."""
+    loggers = [logging.getLogger(), logging.getLogger("indextables")]
+    before = [logger.level for logger in loggers]
+    yield
+    for logger, level in zip(loggers, before, strict=True):
+        logger.setLevel(level)
 
 
 @pytest.fixture(scope="session")
