@@ -9,6 +9,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from apt import found_or_installed
+
 OLDEST = 112  # the first one whose headless mode is the browser itself
 PACKAGE = "chromium"
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
@@ -43,34 +45,11 @@ def find() -> Path | None:
     return None
 
 
-def install() -> None:
-    """Install the package through apt, quietly."""
-    print(f"Installing {PACKAGE}", file=sys.stderr)
-    for command in (
-        ["apt-get", "update", "-qq"],
-        ["apt-get", "install", "-y", "-qq", "--no-install-recommends", PACKAGE],
-    ):
-        subprocess.run(command, check=True, stdout=sys.stderr, env=os.environ | {"DEBIAN_FRONTEND": "noninteractive"})
-
-
-def main() -> int:
-    """Print the path of a usable browser, or say in one sentence what to install."""
-    browser = find()
-    if browser is None and "--install" in sys.argv and shutil.which("apt-get") and os.geteuid() == 0:
-        try:
-            install()
-        except subprocess.CalledProcessError:
-            print(f"apt-get could not install {PACKAGE}.", file=sys.stderr)
-        browser = find()
-    if browser is None:
-        print(
-            f"Pages are looked at in Chromium {OLDEST} or newer: install {PACKAGE}, or set BROWSER_PATH to one.",
-            file=sys.stderr,
-        )
-        return 1
-    print(browser)
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(
+        found_or_installed(
+            find,
+            package=PACKAGE,
+            otherwise=f"Pages are looked at in Chromium {OLDEST} or newer: install {PACKAGE}, or set BROWSER_PATH to one.",
+        )
+    )

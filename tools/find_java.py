@@ -9,6 +9,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from apt import found_or_installed
+
 OLDEST = 17
 PACKAGE = "openjdk-17-jre-headless"
 
@@ -41,31 +43,11 @@ def find() -> Path | None:
     return None
 
 
-def install() -> None:
-    """Install the package through apt, quietly."""
-    print(f"Installing {PACKAGE}", file=sys.stderr)
-    for command in (
-        ["apt-get", "update", "-qq"],
-        ["apt-get", "install", "-y", "-qq", "--no-install-recommends", PACKAGE],
-    ):
-        subprocess.run(command, check=True, stdout=sys.stderr, env=os.environ | {"DEBIAN_FRONTEND": "noninteractive"})
-
-
-def main() -> int:
-    """Print the home of a usable Java, or say in one sentence what to install."""
-    home = find()
-    if home is None and "--install" in sys.argv and shutil.which("apt-get") and os.geteuid() == 0:
-        try:
-            install()
-        except subprocess.CalledProcessError:
-            print(f"apt-get could not install {PACKAGE}.", file=sys.stderr)
-        home = find()
-    if home is None:
-        print(f"Spark needs Java {OLDEST} or newer: install {PACKAGE}, or set JAVA_HOME to one.", file=sys.stderr)
-        return 1
-    print(home)
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(
+        found_or_installed(
+            find,
+            package=PACKAGE,
+            otherwise=f"Spark needs Java {OLDEST} or newer: install {PACKAGE}, or set JAVA_HOME to one.",
+        )
+    )

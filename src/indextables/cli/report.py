@@ -11,11 +11,20 @@ from indextables.cli.options import examples, table_options
 from indextables.cli.output import progress, say, show_json, wants_json
 from indextables.report.words import counted, size
 
+
+def _in_a_directory(_: click.Context, __: click.Parameter, value: Path | None) -> Path | None:
+    # Before the work, which can take a while.
+    if value is not None and not value.parent.is_dir():
+        raise click.BadParameter(f"there is no directory {value.parent}. Create it, or name another file")
+    return value
+
+
 output_file: Final = click.option(
     "-o",
     "--output",
     type=click.Path(dir_okay=False, path_type=Path),
     metavar="FILE",
+    callback=_in_a_directory,
     help="Where the page goes; with --json it may be left out.",
 )
 

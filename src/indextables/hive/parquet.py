@@ -86,7 +86,7 @@ class ParquetRewriter:
             with self._system.open_input(place, entry.length) as source:
                 try:
                     file = pq.ParquetFile(source, pre_buffer=False)
-                except pa.ArrowInvalid as error:
+                except ValueError as error:  # Arrow's own, and those of types that pandas registers
                     raise TableRefusedError(
                         self._group.table,
                         f"{place} is not a whole Parquet file ({error})",

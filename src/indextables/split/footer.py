@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from indextables.errors import SplitCorruptionError
+from indextables.errors import IndexTablesError, SplitCorruptionError
 from indextables.split.chunks import bloom_ranges
 from indextables.split.sound import check_columns
 
@@ -187,17 +187,8 @@ def translated(path: str) -> Iterator[None]:
     """Turn whatever the Parquet library raises about a file into our error about it."""
     try:
         yield
-    except (
-        pa.ArrowException,
-        OSError,
-        ValueError,
-        OverflowError,
-        KeyError,
-        TypeError,
-        IndexError,
-        RuntimeError,
-    ) as error:
-        if isinstance(error, SplitCorruptionError):
-            raise
+    except IndexTablesError:
+        raise
+    except Exception as error:  # types that others registered read the file's notes, and raise what they like
         reason = str(error).strip().split("\n")[0][:200]
         raise SplitCorruptionError(path, f"the Parquet reader says: {reason}") from error

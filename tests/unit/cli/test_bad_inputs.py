@@ -109,7 +109,9 @@ CASES = [
     Case("convert {missing}", FAILED, "{missing}"),
     Case("config {missing}", FAILED, "There is no table at"),
     Case("report {missing} -o {empty}/a.html", FAILED, "There is no table at"),
-    Case("report {table} -o {missing}/a.html", FAILED, "{missing}/a.html: No such file"),
+    Case(
+        "report {table} -o {missing}/a.html", USAGE, "there is no directory {missing}. Create it, or name another file"
+    ),
     # Addresses that nothing serves.
     Case("describe gopher://host/table", FAILED, "no adapter serves this scheme"),
     Case("report gopher://host/table --json", FAILED, "no adapter serves this scheme"),

@@ -49,3 +49,11 @@ def test_an_earlier_page_is_replaced(run: Callable[..., Answer], table: Path, tm
     page.write_text("x" * 10**6)
     assert run("report", table, "-o", page).code == 0
     assert page.stat().st_size < 10**5
+
+
+def test_a_page_that_has_no_place_to_go_is_refused_before_the_work(
+    run: Callable[..., Answer], table: Path, tmp_path: Path
+) -> None:
+    answer = run("report", table, "-o", tmp_path / "none" / "report.html")
+    assert answer.code == 2
+    assert f"there is no directory {tmp_path / 'none'}. Create it, or name another file." in answer.err
