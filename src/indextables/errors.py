@@ -308,11 +308,15 @@ class CheckpointCorruptionError(CheckpointError):
 class TableNotFoundError(IndexTablesError, FileNotFoundError):
     """No table is there."""
 
-    def __init__(self, path: str, *, detail: str = "it holds no _transaction_log") -> None:
+    def __init__(
+        self,
+        path: str,
+        *,
+        detail: str = "it holds no _transaction_log",
+        way_out: str = "Check the path, or create the table by writing to it",
+    ) -> None:
         self.path = path
-        super().__init__(
-            f"There is no table at {path}: {detail}", "Check the path, or create the table by writing to it"
-        )
+        super().__init__(f"There is no table at {path}: {detail}", way_out)
 
 
 class TableExistsError(IndexTablesError, FileExistsError):

@@ -15,8 +15,8 @@ from hdfs_native import AclEntry, Client
 from examples.lakekeeper_demo import TABLES, DemoTable
 from indextables.errors import ConcurrentChangeError, TableRefusedError
 from indextables.hive import Lake, compact, list_runs, rollback
+from indextables.hive.find import find_table
 from indextables.hive.names import PROBE
-from indextables.hive.plan import find_table
 from tests.hive.crashes import COMMANDS, Patient, kill_at_every_step, kill_at_random_moments
 from tests.hive.pictures import Album
 from tests.hive.tables import create_table, events, fill, new_database, opened, read_table, write_parquet

@@ -8,8 +8,8 @@ from random import Random
 from typing import TYPE_CHECKING, Any
 
 from indextables.hive import Lake, Options, cleanup, compact, list_runs, recover, rollback
+from indextables.hive.find import find_table
 from indextables.hive.names import is_staging
-from indextables.hive.plan import find_table
 from tests.hive.killing import Outcome, run_command
 from tests.hive.tables import Snapshot, add_partition, create_table, fill, read_table
 

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 import pyarrow.parquet as pq
 
 from indextables.hive import Lake, analyze, cleanup, compact, rollback
+from indextables.hive.find import find_table
 from indextables.hive.names import backup_name, partition_name
-from indextables.hive.plan import find_table
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -13,9 +13,9 @@ import pyarrow.parquet as pq
 from indextables.hive import Lake, connect
 from indextables.hive.channel import SocketChannel
 from indextables.hive.filesystem import data_files
+from indextables.hive.find import find_table
 from indextables.hive.model import HivePartition, HiveTable
 from indextables.hive.names import partition_name
-from indextables.hive.plan import find_table
 from indextables.hive.thrift import Kind, Mapping, Struct, string_map, strings, structs
 
 if TYPE_CHECKING:

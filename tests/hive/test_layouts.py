@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from indextables.hive import Lake, Options, analyze, cleanup, compact, rollback
-from indextables.hive.plan import find_table
+from indextables.hive.find import find_table
 from tests.hive.tables import add_partition, create_table, events, fill, flat, read_table, write_parquet
 
 if TYPE_CHECKING:

@@ -14,8 +14,8 @@ import pytest
 from indextables.errors import ConcurrentChangeError, TableRefusedError
 from indextables.hive import Lake, Options, analyze, cleanup, compact, rollback
 from indextables.hive.filesystem import FileSystems
+from indextables.hive.find import find_table
 from indextables.hive.objects import ObjectFileSystem
-from indextables.hive.plan import find_table
 from indextables.storage.object_store import open_object_store
 from tests.hive.tables import add_partition, create_table, events, fill, read_table, write_parquet
 from tests.support.s3 import moto_server

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
+import pytest
 from click.testing import CliRunner
 
 from indextables.cli.lakekeeper import main
@@ -59,8 +60,21 @@ def test_tables_are_ranked_refusals_explained_and_backups_weighed(
     assert printed["made"].endswith("Z")
 
 
-def test_an_unknown_database_is_an_error(metastore: MetastoreService) -> None:
-    answer = CliRunner().invoke(main, ["--metastore", metastore.uri, "report", "--database", "nowhere", "--json"])
+@pytest.mark.parametrize("command", ["report", "analyze", "recover", "doctor"])
+def test_an_unknown_database_is_an_error(metastore: MetastoreService, command: str) -> None:
+    answer = CliRunner().invoke(main, ["--metastore", metastore.uri, command, "--database", "nowhere", "--json"])
     assert answer.exit_code == 1
     assert answer.stdout == ""
-    assert "nowhere" in answer.stderr
+    assert "--database is set to 'nowhere'" in answer.stderr
+
+
+def test_an_unknown_table_is_answered_with_names_like_it(
+    metastore: MetastoreService, lake: Lake, database: str, tmp_path: Path
+) -> None:
+    create_table(lake, f"{database}.sales", f"{tmp_path}/sales")
+    start = ["--metastore", metastore.uri, "analyze", "--table"]
+    answer = CliRunner().invoke(main, [*start, f"{database}.sale"])
+    assert answer.exit_code == 1
+    assert f"the database {database} has none of that name. Check its name; similar: sales" in answer.stderr
+    answer = CliRunner().invoke(main, [*start, "nowhere.sales"])
+    assert "the Metastore has no database nowhere. Check its name; similar:" in answer.stderr

@@ -10,7 +10,7 @@ import pytest
 
 from indextables.errors import ConcurrentChangeError, ConfigError, RecoveryError, RollbackRefusedError
 from indextables.hive import Lake, Options, cleanup, compact, doctor, list_runs, recover, rollback
-from indextables.hive.plan import find_table
+from indextables.hive.find import find_table
 from tests.hive.crashes import COMMANDS, Patient, kill_at_every_step
 from tests.hive.tables import add_partition, create_table, events, fill, flat, read_table, values, write_parquet
 

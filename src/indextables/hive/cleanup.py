@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 from indextables.errors import RecoveryError
 from indextables.hive.directory import SWITCHED
 from indextables.hive.filesystem import data_files
+from indextables.hive.find import split_name
 from indextables.hive.journal import Journal, Run, State
 from indextables.hive.names import HIDDEN_STAGING, is_staging
-from indextables.hive.plan import split_name
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

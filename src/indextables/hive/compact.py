@@ -10,9 +10,9 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from indextables.hive.find import find_table
 from indextables.hive.journal import Journal
 from indextables.hive.options import Options
-from indextables.hive.plan import find_table
 from indextables.hive.refresh import announce
 from indextables.hive.stage import stage
 from indextables.hive.switch import swapper_of

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 
 from indextables.errors import StorageError
 from indextables.hive.filesystem import data_files
+from indextables.hive.find import find_database, find_table, split_name
 from indextables.hive.journal import SOURCE, UNFINISHED, Journal, Run
 from indextables.hive.names import BACKUP_PREFIX, is_staging
-from indextables.hive.plan import find_table, split_name, survey
+from indextables.hive.plan import survey
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -40,7 +41,7 @@ def doctor(lake: Lake, *, table: str | None = None, database: str | None = None)
     if table is not None:
         return list(_examine(lake, find_table(lake, table)))
     found: list[Finding] = []
-    for name in [database.lower()] if database else lake.metastore.databases():
+    for name in [find_database(lake, database)] if database else lake.metastore.databases():
         for one in lake.metastore.tables(name, lake.metastore.table_names(name)):
             if SOURCE not in one.parameters and lake.systems.supports(one.location) and one.location:
                 found += _examine(lake, one)

@@ -9,9 +9,10 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from indextables.errors import StorageError, TableNotFoundError
+from indextables.errors import StorageError
 from indextables.hive.eligible import content_refusals, format_of, layout_refusals, refusals
 from indextables.hive.filesystem import Entry, data_files
+from indextables.hive.find import find_database, find_table
 from indextables.hive.metastore import BATCH
 from indextables.hive.names import is_staging, parse_partition, partition_name
 from indextables.hive.where import PartitionFilter
@@ -128,25 +129,6 @@ class Listing:
     entries: list[Entry] | None = field(repr=False)
 
 
-def find_table(lake: Lake, full_name: str) -> HiveTable:
-    """Return a table by `database.name`.
-
-    Raises:
-        TableNotFoundError: There is none.
-    """
-    database, name = split_name(full_name)
-    table = lake.metastore.table(database, name)
-    if table is None:
-        raise TableNotFoundError(full_name)
-    return table
-
-
-def split_name(full_name: str) -> tuple[str, str]:
-    """Return database and table; without a database, it is `default`."""
-    database, separator, name = full_name.strip().replace("`", "").lower().partition(".")
-    return (database, name) if separator else ("default", database)
-
-
 def analyze(
     lake: Lake,
     full_name: str,
@@ -185,9 +167,14 @@ def analyze(
 def analyze_database(
     lake: Lake, database: str, *, threshold: int = DEFAULT_SIZE, target_size: int = DEFAULT_SIZE
 ) -> Iterator[TableReport]:
-    """Return a report for each table of a database but Lakekeeper's own backups, in the order of their names."""
-    for name in lake.metastore.table_names(database.lower()):
-        table = lake.metastore.table(database.lower(), name)
+    """Return a report for each table of a database but Lakekeeper's own backups, in the order of their names.
+
+    Raises:
+        ConfigError: There is no such database.
+    """
+    database = find_database(lake, database)
+    for name in lake.metastore.table_names(database):
+        table = lake.metastore.table(database, name)
         if table is None or "lakekeeper.run" in table.parameters:
             continue
         try:

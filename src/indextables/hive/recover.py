@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from indextables.errors import CompactionError, RollbackRefusedError, UnfinishedRunError
 from indextables.hive.cleanup import finish_cleanup
+from indextables.hive.find import find_database, find_table, split_name
 from indextables.hive.journal import UNFINISHED, Journal, Run, State
-from indextables.hive.plan import find_table, split_name
 from indextables.hive.refresh import announce
 from indextables.hive.swap import Sight
 from indextables.hive.switch import swapper_of
@@ -165,5 +165,5 @@ def _runs(lake: Lake, *, table: str | None, database: str | None) -> list[Run]:
         raise CompactionError(table, "both a table and a database are named", way_out="Name one of them")
     if table is not None:
         return journal.runs(*split_name(table))
-    databases = [database.lower()] if database is not None else lake.metastore.databases()
+    databases = [find_database(lake, database)] if database is not None else lake.metastore.databases()
     return [run for name in databases for run in journal.runs(name)]

@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING
 from indextables.errors import RecoveryError
 from indextables.hive.directory import SWITCHED
 from indextables.hive.filesystem import fingerprint
+from indextables.hive.find import split_name
 from indextables.hive.journal import State
 from indextables.hive.model import HivePartition
-from indextables.hive.plan import split_name
 from indextables.hive.swap import Assessment, Sight, Swapper
 
 if TYPE_CHECKING:

@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from indextables.errors import RecoveryError
+from indextables.hive.find import split_name
 from indextables.hive.journal import Journal, Run, State
 from indextables.hive.names import HIDDEN_STAGING
-from indextables.hive.plan import split_name
 from indextables.hive.statistics import restore_statistics, update_statistics
 from indextables.hive.swap import Assessment, Sight
 from indextables.hive.switch import swapper_of

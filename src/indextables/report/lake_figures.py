@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import datetime as dt
-import difflib
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
-from indextables.errors import ConfigError
 from indextables.hive.filesystem import data_files
 from indextables.hive.journal import UNFINISHED, Journal, State
 from indextables.hive.plan import DEFAULT_SIZE, TableReport, analyze_database
@@ -20,8 +18,6 @@ if TYPE_CHECKING:
     from indextables.hive import Lake
     from indextables.hive.journal import Run
     from indextables.report.figures import Advice
-
-_NEAR: Final = 3
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -122,10 +118,6 @@ def lake_figures(
         ConfigError: There is no such database.
         MetastoreError: The Metastore cannot be asked.
     """
-    known = lake.metastore.databases()
-    if database.lower() not in known:  # whose list of tables is as empty as that of a new one
-        near = difflib.get_close_matches(database.lower(), known, n=_NEAR, cutoff=0.0)
-        raise ConfigError("--database", database, f"a database that there is, such as {', '.join(near)}")
     tables = []
     for report in analyze_database(lake, database, threshold=threshold, target_size=target_size):
         tables.append(_table(report))
