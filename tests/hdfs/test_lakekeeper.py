@@ -45,8 +45,9 @@ def lake(metastore: MetastoreService) -> Iterator[Lake]:
 
 
 @pytest.fixture
-def database(metastore: MetastoreService, tmp_path: Path) -> str:
-    return new_database(metastore, tmp_path)
+def database(metastore: MetastoreService, tmp_path: Path) -> Iterator[str]:
+    with new_database(metastore, tmp_path) as name:
+        yield name
 
 
 @pytest.fixture

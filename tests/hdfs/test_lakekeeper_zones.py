@@ -36,8 +36,12 @@ def test_a_table_is_refused_where_replacements_would_lie_in_another_zone_or_lack
     local = [tmp_path / f"f{index:02d}.parquet" for index in range(20)]
     for index, path in enumerate(local):
         pq.write_table(events(index * 10, 10), path)
-    with mini_hdfs(setting) as cluster, metastore_service() as service, opened(service) as lake:
-        database = new_database(service, tmp_path)
+    with (
+        mini_hdfs(setting) as cluster,
+        metastore_service() as service,
+        opened(service) as lake,
+        new_database(service, tmp_path) as database,
+    ):
         generic = ("-fs", cluster.url, "-D", f"hadoop.security.key.provider.path={keys}")
         for case, zone in {"itself": "/zones/itself", "above": "/zones/above"}.items():
             place = zone if case == "itself" else f"{zone}/t"

@@ -56,11 +56,15 @@ def opened(service: MetastoreService) -> Iterator[Lake]:
         lake.close()
 
 
-def new_database(service: MetastoreService, place: Path) -> str:
-    """Create a database for one test and return its name."""
+@contextmanager
+def new_database(service: MetastoreService, place: Path) -> Iterator[str]:
+    """Create a database for one test; what is left behind would have to be looked at by every test after it."""
     name = f"db_{abs(hash(str(place))):x}"
     create_database(service.uri, name, str(place / "database"))
-    return name
+    try:
+        yield name
+    finally:
+        drop_database(service.uri, name)
 
 
 def create_database(uri: str, name: str, location: str) -> None:
@@ -69,6 +73,13 @@ def create_database(uri: str, name: str, location: str) -> None:
     database.set(3, Kind.STRING, location)
     channel = SocketChannel(uri)
     channel.call("create_database", Struct({1: (Kind.STRUCT, database)}))
+    channel.close()
+
+
+def drop_database(uri: str, name: str) -> None:
+    """Drop a database with its tables, but none of their files."""
+    channel = SocketChannel(uri)
+    channel.call("drop_database", Struct({1: (Kind.STRING, name), 2: (Kind.BOOL, False), 3: (Kind.BOOL, True)}))
     channel.close()
 
 

@@ -63,6 +63,24 @@ def test_a_partitioned_table_is_switched_switched_again_and_cleaned_up(
     assert read_table(lake, name).count == before.count + 2
 
 
+def test_a_run_in_the_same_second_as_one_that_was_cleaned_up_takes_another_directory(
+    lake: Lake, database: str, tmp_path: Path
+) -> None:
+    name = partitioned(lake, database, tmp_path)
+    now = lake.runtime.now_ms()
+    still = replace(lake, runtime=replace(lake.runtime, now_ms=lambda: now))
+    first = compact(still, name, options=LOCATION)
+    assert cleanup(still, name).runs == (first.run,)
+    held = locations(still, name)
+    for place in held.values():
+        write_parquet(still, f"{place}/more.parquet", events(900, 2))
+    before = read_table(still, name)
+    second = compact(still, name, options=LOCATION)
+    assert int(second.run or 0) == int(first.run or 0) + 1
+    assert set(locations(still, name).values()).isdisjoint(held.values())
+    assert read_table(still, name) == before
+
+
 def test_a_flat_table_is_switched_and_switched_back(lake: Lake, database: str, tmp_path: Path) -> None:
     name, place = flat(lake, database, tmp_path, [events(0, 5), events(5, 5)])
     before, root = values(place), find_table(lake, name).location

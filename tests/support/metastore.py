@@ -81,6 +81,7 @@ def metastore_service(hadoop: Mapping[str, str] | None = None) -> Iterator[Metas
             "hive.metastore.schema.verification": "false",
             "hive.metastore.warehouse.dir": str(warehouse),
             "hive.async.log.enabled": "false",
+            "datanucleus.connectionPoolingType": "DBCP",  # the default's jar is not among those that PySpark ships
             **(hadoop or {}),
         }
         (work / "conf" / "hive-site.xml").write_text(_site(settings))
@@ -91,6 +92,8 @@ def metastore_service(hadoop: Mapping[str, str] | None = None) -> Iterator[Metas
                 [
                     *_java(work / "conf"),
                     f"-Dderby.stream.error.file={work / 'derby.log'}",
+                    f"-Dhive.log.dir={work}",
+                    "-Dhive.log.level=WARN",
                     "org.apache.hadoop.hive.metastore.HiveMetaStore",
                     "-p",
                     str(port),

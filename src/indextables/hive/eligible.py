@@ -104,13 +104,14 @@ def sharing_tables(lake: Lake, table: HiveTable, locations: Iterable[str]) -> li
     """Return the tables of all databases that lie in, or around, the directories that are to be swapped."""
     path = _path(table.location)
     swapped = {_path(location) for location in locations}
+    around = {place for location in swapped for place in _with_parents(location)}
     found = []
     for database in lake.metastore.databases():
         for other in lake.metastore.tables(database, lake.metastore.table_names(database)):
             if other.full_name == table.full_name or not other.location or _is_backup_of(other, table):
                 continue
             place = _path(other.location)
-            if place == path or any(_inside(place, one) or _inside(one, place) for one in swapped):
+            if place == path or place in around or not swapped.isdisjoint(_with_parents(place)):
                 found.append(f"the table {other.full_name} at {other.location} shares its files")
     return found
 
@@ -139,8 +140,9 @@ def _is_backup_of(other: HiveTable, table: HiveTable) -> bool:
     )
 
 
-def _inside(place: str, directory: str) -> bool:
-    return place == directory or place.startswith(f"{directory}/")
+def _with_parents(place: str) -> list[str]:
+    parts = place.split("/")
+    return ["/".join(parts[:end]) for end in range(1, len(parts) + 1)]
 
 
 def _path(location: str) -> str:

@@ -20,8 +20,8 @@ HIDDEN_STAGING = "_lakekeeper"
 PROBE = "_lakekeeper_probe"
 """An empty file that is renamed to and fro before a run begins its work."""
 
-_SWITCHED = re.compile(r"__compacted_[0-9]{1,19}$")
-_HIDDEN_RUN = re.compile(rf"^{HIDDEN_STAGING}/[0-9]{{1,19}}/")
+_SWITCHED = re.compile(r"__compacted_([0-9]{1,19})$")
+_HIDDEN_RUN = re.compile(rf"^{HIDDEN_STAGING}/([0-9]{{1,19}})/")
 _STAGING = re.compile(r".+__(?:old|compact_tmp)_[0-9]{1,19}")
 _ESCAPED = frozenset("\"#%'*/:=?\\{[]^\x7f") | {chr(code) for code in range(1, 32)}
 _ESCAPE = re.compile(r"%([0-9A-Fa-f]{2})")
@@ -51,6 +51,13 @@ def switched_location(location: str, *, root: str, run: str) -> str:
         inner = _HIDDEN_RUN.sub("", location[len(root) + 1 :])
         return f"{root}/{HIDDEN_STAGING}/{run}/{inner}"
     return f"{_SWITCHED.sub('', location)}__compacted_{run}"
+
+
+def switching_run(location: str, *, root: str) -> str | None:
+    """Return the run whose switch made a location; it may be forgotten otherwise."""
+    found = _HIDDEN_RUN.match(location[len(root) + 1 :]) if location.startswith(f"{root}/") else None
+    found = found or _SWITCHED.search(location)
+    return found[1] if found else None
 
 
 def is_staging(name: str) -> bool:

@@ -12,6 +12,7 @@ from indextables.hive.directory import SWITCHED, Directory, places
 from indextables.hive.eligible import format_of, layout_refusals, place_refusal, refusals, sharing_tables
 from indextables.hive.filesystem import Entry, data_files, fingerprint
 from indextables.hive.journal import UNFINISHED, Journal
+from indextables.hive.names import switching_run
 from indextables.hive.plan import Listing, PartitionReport, report_partition, survey
 from indextables.hive.shape import shape_of
 from indextables.hive.statistics import statistics_of
@@ -78,16 +79,16 @@ def plan_work(lake: Lake, table: HiveTable, options: Options, *, partitions: Seq
         TableRefusedError: Directories cannot be renamed, or others use them, too.
         ConfigError: A partition or condition cannot be understood.
     """
-    run = _free_run(lake, table)
-    work, skipped, places_held = [], [], []
+    chosen, skipped, places_held = [], [], []
     for listing in survey(lake, table, partitions=partitions, where=where):
         report = report_partition(listing, threshold=options.threshold, target_size=options.target_size)
         places_held.append((report.name, report.location))
         if refused := report.refused or place_refusal(lake, report.location, swap=options.swap):
             skipped.append((report.name, refused))
         elif report.needs_compaction and _fewer_would_do(lake, listing):
-            entries = listing.entries or []
-            work.append(_work(table, listing, report, entries, run=run, staging=staging_of(options)))
+            chosen.append((listing, report))
+    run = _free_run(lake, table, [location for _, location in places_held])
+    work = [_work(table, listing, report, run=run, staging=staging_of(options)) for listing, report in chosen]
     if work:
         reasons = layout_refusals(table, places_held) + sharing_tables(lake, table, [w.report.location for w in work])
         for one in work:
@@ -114,9 +115,8 @@ def _fewer_would_do(lake: Lake, listing: Listing) -> bool:
     return len(shapes) < len(files)
 
 
-def _work(
-    table: HiveTable, listing: Listing, report: PartitionReport, entries: list[Entry], *, run: str, staging: str
-) -> Work:
+def _work(table: HiveTable, listing: Listing, report: PartitionReport, *, run: str, staging: str) -> Work:
+    entries = listing.entries or []
     old, fresh = places(listing.location, root=table.location, run=run, staging=staging)
     parameters = listing.partition.parameters if listing.partition else table.parameters
     directory = Directory(
@@ -135,9 +135,10 @@ def staging_of(options: Options) -> str:
     return SWITCHED if options.swap == "location" else options.staging
 
 
-def _free_run(lake: Lake, table: HiveTable) -> str:
-    """Return the present second, or the next one that no run of this table has taken."""
+def _free_run(lake: Lake, table: HiveTable, locations: Sequence[str]) -> str:
+    """Return the present second, or the next one that no run of this table has taken, a forgotten one included."""
     taken = {run.id for run in Journal(lake).runs(table.database, table.name)}
+    taken |= {run for location in locations if (run := switching_run(location, root=table.location))}
     second = lake.runtime.now_ms() // 1000
     while str(second) in taken:
         second += 1
