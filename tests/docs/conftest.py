@@ -12,6 +12,7 @@ import pytest
 from examples.lakekeeper_demo import hive_session
 from tests.support.metastore import metastore_service
 from tests.support.s3 import moto_server
+from tests.support.tracing import own_opentelemetry
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -32,6 +33,13 @@ def levels() -> Iterator[None]:
     yield
     for logger, level in zip(loggers, before, strict=True):
         logger.setLevel(level)
+
+
+@pytest.fixture(autouse=True)
+def traces() -> Iterator[None]:
+    """Let no page that shows how to trace make other tests trace."""
+    with own_opentelemetry():
+        yield
 
 
 @pytest.fixture(scope="session")

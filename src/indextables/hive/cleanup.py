@@ -16,6 +16,7 @@ from indextables.hive.filesystem import data_files
 from indextables.hive.find import split_name
 from indextables.hive.journal import Journal, Run, State
 from indextables.hive.names import HIDDEN_STAGING, is_staging
+from indextables.tracing import span
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -59,32 +60,36 @@ def cleanup(lake: Lake, full_name: str, *, older_than_ms: int = 0, dry_run: bool
     Raises:
         RecoveryError: A directory is not as the run left it; nothing of that run was deleted.
     """
-    database, name = split_name(full_name)
-    journal = Journal(lake)
-    now = lake.runtime.now_ms()
-    runs = [run for run in journal.runs(database, name) if run.state in _FINISHED and _age(run, now) >= older_than_ms]
-    places: list[str] = []
-    files = size = 0
-    for run in runs:
-        held = _deletable(lake, run, journal.directories(run))
-        for place in held:
-            entries = data_files(lake.systems.at(place).files(place) or ())
-            places.append(place)
-            files += len(entries)
-            size += sum(entry.length for entry in entries)
-        if dry_run:
-            continue
-        if held:
-            journal.set_state(run, State.CLEANING)
-        finish_cleanup(lake, run)
-    return CleanupResult(
-        table=f"{database}.{name}",
-        runs=tuple(run.id for run in runs),
-        directories=tuple(places),
-        files=files,
-        bytes=size,
-        dry_run=dry_run,
-    )
+    with span("lakekeeper.cleanup", table=full_name, dry_run=dry_run) as noted:
+        database, name = split_name(full_name)
+        journal = Journal(lake)
+        now = lake.runtime.now_ms()
+        runs = [
+            run for run in journal.runs(database, name) if run.state in _FINISHED and _age(run, now) >= older_than_ms
+        ]
+        places: list[str] = []
+        files = size = 0
+        for run in runs:
+            held = _deletable(lake, run, journal.directories(run))
+            for place in held:
+                entries = data_files(lake.systems.at(place).files(place) or ())
+                places.append(place)
+                files += len(entries)
+                size += sum(entry.length for entry in entries)
+            if dry_run:
+                continue
+            if held:
+                journal.set_state(run, State.CLEANING)
+            finish_cleanup(lake, run)
+        noted.note(runs=len(runs), directories=len(places), files=files, bytes=size)
+        return CleanupResult(
+            table=f"{database}.{name}",
+            runs=tuple(run.id for run in runs),
+            directories=tuple(places),
+            files=files,
+            bytes=size,
+            dry_run=dry_run,
+        )
 
 
 def finish_cleanup(lake: Lake, run: Run) -> None:

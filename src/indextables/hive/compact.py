@@ -18,6 +18,7 @@ from indextables.hive.stage import stage
 from indextables.hive.switch import swapper_of
 from indextables.hive.undo import finish_run, undo_run
 from indextables.hive.work import Plan, plan_work, refuse_table, staging_of
+from indextables.tracing import span
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -95,39 +96,43 @@ def compact(
     """
     options = options or Options()
     began = lake.runtime.monotonic()
-    table = find_table(lake, full_name)
-    refuse_table(lake, table, options)
-    plan = plan_work(lake, table, options, partitions=partitions, where=where)
-    result = _planned(table, plan)
-    if dry_run or not plan.work:
+    with span("lakekeeper.compact", table=full_name, dry_run=dry_run) as noted:
+        table = find_table(lake, full_name)
+        refuse_table(lake, table, options)
+        plan = plan_work(lake, table, options, partitions=partitions, where=where)
+        result = _planned(table, plan)
+        noted.note(files=result.files_before, bytes=result.bytes_before)
+        if dry_run or not plan.work:
+            return result
+        run = Journal(lake).begin(
+            table,
+            [one.directory for one in plan.work],
+            [one.listing.partition for one in plan.work if one.listing.partition is not None],
+            run=plan.run,
+            staging=staging_of(options),
+        )
+        try:
+            directories, size = stage(lake, table, plan.work, options, spark=spark, on_progress=on_progress)
+            gap = _swap_all(lake, run, directories)
+            finish_run(lake, run, directories)
+        except BaseException as failure:
+            _undo_after(lake, run, failure)
+            raise
+        announce(lake, table, directories)
+        if spark is not None:
+            spark.catalog.refreshTable(f"`{table.database}`.`{table.name}`")  # this session's own cache of file lists
+        result = replace(
+            result,
+            run=run.id,
+            backup=run.backup.full_name,
+            files_after=sum(len(directory.new_names()) for directory in directories),
+            bytes_after=size,
+            rows=sum(directory.rows for directory in directories),
+            longest_gap=gap,
+            seconds=lake.runtime.monotonic() - began,
+        )
+        noted.note(run=run.id, files_added=result.files_after, rows=result.rows)
         return result
-    run = Journal(lake).begin(
-        table,
-        [one.directory for one in plan.work],
-        [one.listing.partition for one in plan.work if one.listing.partition is not None],
-        run=plan.run,
-        staging=staging_of(options),
-    )
-    try:
-        directories, size = stage(lake, table, plan.work, options, spark=spark, on_progress=on_progress)
-        gap = _swap_all(lake, run, directories)
-        finish_run(lake, run, directories)
-    except BaseException as failure:
-        _undo_after(lake, run, failure)
-        raise
-    announce(lake, table, directories)
-    if spark is not None:
-        spark.catalog.refreshTable(f"`{table.database}`.`{table.name}`")  # this session's own cache of file lists
-    return replace(
-        result,
-        run=run.id,
-        backup=run.backup.full_name,
-        files_after=sum(len(directory.new_names()) for directory in directories),
-        bytes_after=size,
-        rows=sum(directory.rows for directory in directories),
-        longest_gap=gap,
-        seconds=lake.runtime.monotonic() - began,
-    )
 
 
 def _swap_all(lake: Lake, run: Run, directories: Sequence[Directory]) -> float:

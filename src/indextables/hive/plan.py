@@ -16,6 +16,7 @@ from indextables.hive.find import find_database, find_table
 from indextables.hive.metastore import BATCH
 from indextables.hive.names import is_staging, parse_partition, partition_name
 from indextables.hive.where import PartitionFilter
+from indextables.tracing import span
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -154,14 +155,17 @@ def analyze(
         TableNotFoundError: There is no such table.
         ConfigError: A partition or condition cannot be understood.
     """
-    table = find_table(lake, full_name)
-    reasons = refusals(lake, table)
-    if reasons:
-        return _report(table, threshold, refused=reasons)
-    listings = survey(lake, table, partitions=partitions, where=where, on_progress=on_progress)
-    found = [report_partition(listing, threshold=threshold, target_size=target_size) for listing in listings]
-    reasons = layout_refusals(table, [(one.name, one.location) for one in found])
-    return _report(table, threshold, partitions=found, refused=reasons, warnings=_warnings(table, found))
+    with span("lakekeeper.analyze", table=full_name) as noted:
+        table = find_table(lake, full_name)
+        reasons = refusals(lake, table)
+        if reasons:
+            return _report(table, threshold, refused=reasons)
+        listings = survey(lake, table, partitions=partitions, where=where, on_progress=on_progress)
+        found = [report_partition(listing, threshold=threshold, target_size=target_size) for listing in listings]
+        reasons = layout_refusals(table, [(one.name, one.location) for one in found])
+        report = _report(table, threshold, partitions=found, refused=reasons, warnings=_warnings(table, found))
+        noted.note(partitions=len(found), files=report.files, bytes=report.bytes)
+        return report
 
 
 def analyze_database(

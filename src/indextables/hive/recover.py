@@ -13,6 +13,7 @@ from indextables.hive.refresh import announce
 from indextables.hive.swap import Sight
 from indextables.hive.switch import swapper_of
 from indextables.hive.undo import Recovery, assess_all, finish_run, is_swapped, undo_run
+from indextables.tracing import span
 
 if TYPE_CHECKING:
     from indextables.hive.connect import Lake
@@ -71,10 +72,12 @@ def recover(lake: Lake, *, table: str | None = None, database: str | None = None
     found = []
     for run in _runs(lake, table=table, database=database):
         if _needs_recovery(lake, run):
-            directories = Journal(lake).directories(run)
-            found.append(_recover(lake, run))
-            if (held := lake.metastore.table(*split_name(run.source))) is not None:
-                announce(lake, held, directories)
+            with span("lakekeeper.recover", table=run.source, run=run.id) as noted:
+                directories = Journal(lake).directories(run)
+                found.append(_recover(lake, run))
+                noted.note(directories=len(directories), state=found[-1].state)
+                if (held := lake.metastore.table(*split_name(run.source))) is not None:
+                    announce(lake, held, directories)
     return found
 
 
@@ -92,29 +95,31 @@ def rollback(lake: Lake, full_name: str, *, run: str | None = None, keep_newer: 
         UnfinishedRunError: A run was cut off and must be recovered first.
         RecoveryError: Directories are as no run leaves them; nothing was touched.
     """
-    table = find_table(lake, full_name)
-    journal = Journal(lake)
-    runs = journal.runs(table.database, table.name)
-    for one in runs:
-        if one.state in UNFINISHED:
-            raise UnfinishedRunError(table.full_name, run=one.id, state=one.state)
-    complete = [one for one in runs if one.state is State.COMPLETE]
-    newest = complete[-1] if complete else None
-    if newest is None or (run is not None and run != newest.id):
-        held = f"the newest is {newest.id}" if newest else "there is none"
-        raise RollbackRefusedError(
-            table.full_name,
-            f"run {run} is not the newest complete run" if run else "it has no complete run",
-            way_out=f"Runs are taken back newest first; {held}",
-        )
-    if not newest.belongs_to(table):
-        raise RollbackRefusedError(
-            table.full_name, f"run {newest.id} is of an earlier table of this name", way_out="Nothing was touched"
-        )
-    _refuse_loss(lake, newest, keep_newer=keep_newer)
-    undone = undo_run(lake, newest)
-    announce(lake, table, journal.directories(newest))
-    return undone
+    with span("lakekeeper.rollback", table=full_name) as noted:
+        table = find_table(lake, full_name)
+        journal = Journal(lake)
+        runs = journal.runs(table.database, table.name)
+        for one in runs:
+            if one.state in UNFINISHED:
+                raise UnfinishedRunError(table.full_name, run=one.id, state=one.state)
+        complete = [one for one in runs if one.state is State.COMPLETE]
+        newest = complete[-1] if complete else None
+        if newest is None or (run is not None and run != newest.id):
+            held = f"the newest is {newest.id}" if newest else "there is none"
+            raise RollbackRefusedError(
+                table.full_name,
+                f"run {run} is not the newest complete run" if run else "it has no complete run",
+                way_out=f"Runs are taken back newest first; {held}",
+            )
+        if not newest.belongs_to(table):
+            raise RollbackRefusedError(
+                table.full_name, f"run {newest.id} is of an earlier table of this name", way_out="Nothing was touched"
+            )
+        _refuse_loss(lake, newest, keep_newer=keep_newer)
+        undone = undo_run(lake, newest)
+        noted.note(run=undone.run, directories=undone.directories)
+        announce(lake, table, journal.directories(newest))
+        return undone
 
 
 def _refuse_loss(lake: Lake, run: Run, *, keep_newer: bool) -> None:

@@ -21,6 +21,7 @@ from indextables.log.snapshot import Snapshot
 from indextables.log.tip import find_tip, still_there
 from indextables.log.versions import list_versions
 from indextables.runtime import ForkSafeLock, Stopwatch
+from indextables.tracing import span
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -253,6 +254,12 @@ class Loader:
         return value
 
     def _load(self, tip: Tip, version: int) -> Snapshot:
+        with span("indextables.snapshot", table=self._store.url, version=version) as noted:
+            snapshot = self._found(tip, version)
+            noted.note(files=snapshot.num_files)
+            return snapshot
+
+    def _found(self, tip: Tip, version: int) -> Snapshot:
         known = self._newest.state if self._newest is not None else None
         tried = -1
         while True:

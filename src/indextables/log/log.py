@@ -24,6 +24,7 @@ from indextables.log.upkeep import Upkeep
 from indextables.log.validate import check_actions
 from indextables.log.view import LogView
 from indextables.runtime import SYSTEM, Runtime
+from indextables.tracing import span
 from indextables.version import VERSION
 
 if TYPE_CHECKING:
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from indextables.log.cleanup import CleanupResult
     from indextables.log.snapshot import Snapshot
     from indextables.log.state import Batch
+    from indextables.log.tip import Tip
     from indextables.storage.base import Store
 
 _LOG = logging.getLogger(__name__)
@@ -88,7 +90,10 @@ class TransactionLog(LogView):
             configuration=configuration,
             runtime=self._runtime,
         )
-        if create(self._store, metadata, settings=self._settings, runtime=self._runtime):
+        with span("indextables.commit", table=self.url, operation="create") as noted:
+            created = create(self._store, metadata, settings=self._settings, runtime=self._runtime)
+            noted.note(version=0 if created else None)
+        if created:
             return 0
         tip = self._loader.tip()
         if not same_table(tip.metadata, metadata):
@@ -252,9 +257,13 @@ class TransactionLog(LogView):
             batch=batch,
             user=user_metadata,
         )
-        result, newest = self._committer.commit(
-            intent, tip, read_version=tip.version if read_version is None else read_version
-        )
+        return self._committed(intent, tip, read_version=tip.version if read_version is None else read_version)
+
+    def _committed(self, intent: Intent, tip: Tip, *, read_version: int) -> CommitResult:
+        """Commit, take note of it, and do what is due after it."""
+        with span("indextables.commit", table=self.url, operation=intent.operation) as noted:
+            result, newest = self._committer.commit(intent, tip, read_version=read_version)
+            noted.note(version=result.version, attempts=result.attempts)
         self._loader.know(newest)
         if result.written:
             self._run_after_commit(result.version)
@@ -283,11 +292,7 @@ class TransactionLog(LogView):
         intent = restoring(self._store, now, then, settings=self._settings, runtime=self._runtime, user=user_metadata)
         if intent is None:
             return CommitResult(version=tip.version, commit_id="", timestamp=tip.timestamp, written=False)
-        result, newest = self._committer.commit(intent, tip, read_version=now.version)
-        self._loader.know(newest)
-        if result.written:
-            self._run_after_commit(result.version)
-        return result
+        return self._committed(intent, tip, read_version=now.version)
 
     def resolve_commit(self, unknown: CommitUnknownError) -> int | None:
         """Return the version that a commit of unknown outcome became, or None if it did not land and never will.

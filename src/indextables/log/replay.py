@@ -14,6 +14,7 @@ from indextables.log.checkpoint.selection import chosen_parts
 from indextables.log.schema import parse_schema
 from indextables.log.state import apply_commits
 from indextables.log.tip import still_there
+from indextables.tracing import span
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -75,14 +76,17 @@ class Replay:
             return None
         schema, columns = parse_schema(tip.metadata.schema_string), list(tip.metadata.partition_columns)
         first, last = manifest.version + 1, tip.version
-        try:
-            base = finder.rows(manifest, chosen_parts(manifest, schema, columns, choose))
-            tail = self._reader.columns(range(first, last + 1))
-        except (CheckpointError, NotFoundError, LogCorruptionError):
-            return None  # the ladder finds something else
-        if not _belongs(base, tip) or still_there(self._reader, tip) is None:
-            return None
-        return apply_commits(base, tail, first=first, last=last) if first <= last else base
+        with span("indextables.snapshot", table=self._reader.store.url, version=last) as noted:
+            try:
+                base = finder.rows(manifest, chosen_parts(manifest, schema, columns, choose))
+                tail = self._reader.columns(range(first, last + 1))
+            except (CheckpointError, NotFoundError, LogCorruptionError):
+                return None  # the ladder finds something else
+            if not _belongs(base, tip) or still_there(self._reader, tip) is None:
+                return None
+            state = apply_commits(base, tail, first=first, last=last) if first <= last else base
+            noted.note(files=state.files.num_rows)
+            return state
 
     def _bases(self, tip: Tip, version: int, known: LogState | None) -> Iterator[LogState | None]:
         """Yield what to start from, the best first."""

@@ -15,6 +15,7 @@ from indextables.errors import CheckpointError, NotFoundError
 from indextables.log.checkpoint.writer import CheckpointWriter
 from indextables.log.cleanup import Cleaner
 from indextables.runtime import ForkSafeLock
+from indextables.tracing import span
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -52,9 +53,11 @@ class Upkeep:
         return self._written(version)
 
     def _written(self, version: int | None) -> CheckpointResult:
-        snapshot = self._loader.snapshot(version)
-        latest = self._loader.tip().version
-        result = self._writer.write(snapshot, latest=latest, previous=self._previous(snapshot.version))
+        with span("indextables.checkpoint", table=self._store.url) as noted:
+            snapshot = self._loader.snapshot(version)
+            latest = self._loader.tip().version
+            result = self._writer.write(snapshot, latest=latest, previous=self._previous(snapshot.version))
+            noted.note(version=result.version, files=result.files, bytes=result.bytes)
         finder = self._loader.reader.checkpoints
         finder.forget()
         if snapshot.version == latest:
@@ -63,8 +66,14 @@ class Upkeep:
 
     def cleanup(self, *, dry_run: bool = False, progress: Callable[[int, int], None] | None = None) -> CleanupResult:
         """Delete what retention lets go."""
-        latest = self._loader.tip().version
-        result = self._cleaner.clean(latest, checkpoint_at=self.checkpoint, dry_run=dry_run, progress=progress)
+        with span("indextables.cleanup", table=self._store.url, dry_run=dry_run) as noted:
+            latest = self._loader.tip().version
+            result = self._cleaner.clean(latest, checkpoint_at=self.checkpoint, dry_run=dry_run, progress=progress)
+            noted.note(
+                version=latest,
+                files=result.commits + result.checkpoints + result.leftovers,
+                bytes=result.bytes_freed,
+            )
         if not dry_run:
             self._loader.forget_lists()
         return result

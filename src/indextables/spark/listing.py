@@ -22,6 +22,7 @@ from indextables.predicate import bind, parse_v2
 from indextables.spark.partitions import numbered
 from indextables.spark.question import pack_files, pack_partitions
 from indextables.table.pruning import prune
+from indextables.tracing import span
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -88,16 +89,18 @@ class Listing:
 
     def answer(self, question: Question) -> bytes:
         """Return the files that may hold rows for a scan."""
-        files, number = self.snapshot.files, self._numbered[0]
-        rows = self._chosen(question.filters)
-        if rows is not None:
-            number = number[rows]
-        if not question.partitions.all():
-            kept = np.flatnonzero(question.partitions[number])
-            rows = kept if rows is None else rows[kept]
-            number = number[kept]
-        wanted = files.select(["path", "size", "modification_time"])
-        return pack_files(wanted if rows is None else wanted.take(pa.array(rows)), number)
+        with span("indextables.spark.plan", table=self.snapshot.url, version=self.snapshot.version) as noted:
+            files, number = self.snapshot.files, self._numbered[0]
+            rows = self._chosen(question.filters)
+            if rows is not None:
+                number = number[rows]
+            if not question.partitions.all():
+                kept = np.flatnonzero(question.partitions[number])
+                rows = kept if rows is None else rows[kept]
+                number = number[kept]
+            noted.note(files=len(number))
+            wanted = files.select(["path", "size", "modification_time"])
+            return pack_files(wanted if rows is None else wanted.take(pa.array(rows)), number)
 
     def _chosen(self, filters: Sequence[str]) -> npt.NDArray[np.int64] | None:
         """Return the numbers of the files that data filters leave; None means all of them."""

@@ -24,6 +24,7 @@ from indextables.table.merge_group import merge_group
 from indextables.table.merge_run import MergeResult, MergeRun
 from indextables.table.merging import MergePolicy, parse_size
 from indextables.table.parallel import in_order
+from indextables.tracing import span
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -74,17 +75,19 @@ def merge_splits(
         raise ConfigError("max_groups", max_groups, "a number of groups, or leave it out")
     target = parse_size("target_size", target_size)
     opened = open_maintained(spark, path, options)
-    snapshot = opened.log.snapshot()
-    zone = zone_of(spark)
-    policy = MergePolicy(
-        target_size=target,
-        where=None if where is None else bind(where, snapshot.schema, timezone=zone),
-        max_groups=max_groups,
-    )
-    executor = _Executor(spark, opened, runtime)
-    return MergeRun(opened.log, opened.store, opened.settings, executor.run, runtime=runtime).run(
-        policy, dry_run=dry_run
-    )
+    with span("indextables.merge", table=opened.store.url, dry_run=dry_run) as noted:
+        snapshot = opened.log.snapshot()
+        zone = zone_of(spark)
+        policy = MergePolicy(
+            target_size=target,
+            where=None if where is None else bind(where, snapshot.schema, timezone=zone),
+            max_groups=max_groups,
+        )
+        executor = _Executor(spark, opened, runtime)
+        merge = MergeRun(opened.log, opened.store, opened.settings, executor.run, runtime=runtime)
+        result = merge.run(policy, dry_run=dry_run)
+        noted.note(version=result.version, files=result.files_merged, files_added=result.files_added)
+        return result
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,7 @@ from indextables.spark.foreign import refuse_foreign
 from indextables.spark.listing import LISTINGS, Listing, TableSource
 from indextables.spark.opened import open_table
 from indextables.spark.portable import native_root, read_portably
+from indextables.tracing import span
 
 if TYPE_CHECKING:
     import datetime as dt
@@ -53,12 +54,14 @@ def read(
         ConfigError: A setting has a value that is not allowed.
     """
     opened = open_table(spark, path, options)
-    snapshot = opened.log.snapshot(version, timestamp)
-    refuse_foreign(snapshot)
-    root = native_root(spark, opened.url)
-    if root is None:
-        return read_portably(spark, opened.url, version=snapshot.version, options=options)
-    return _frame(spark, root, TableSource(opened.log, snapshot), LISTINGS.of(snapshot))
+    with span("indextables.spark.read", table=opened.store.url) as noted:
+        snapshot = opened.log.snapshot(version, timestamp)
+        noted.note(version=snapshot.version, files=snapshot.num_files)
+        refuse_foreign(snapshot)
+        root = native_root(spark, opened.url)
+        if root is None:
+            return read_portably(spark, opened.url, version=snapshot.version, options=options)
+        return _frame(spark, root, TableSource(opened.log, snapshot), LISTINGS.of(snapshot))
 
 
 def read_files(spark: SparkSession, root: str, snapshot: Snapshot, rows: pa.Array) -> DataFrame:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from indextables.runtime import SYSTEM, Runtime
 from indextables.spark.maintained import open_maintained
 from indextables.table.purging import PurgeResult, parse_age, purge_files
+from indextables.tracing import span
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -48,11 +49,14 @@ def purge(
     """
     age = parse_age("older_than", older_than, force=force)
     opened = open_maintained(spark, path, options)
-    return purge_files(
-        opened.store,
-        settings=opened.settings,
-        runtime=runtime,
-        older_than_ms=age,
-        dry_run=dry_run,
-        progress=progress,
-    )
+    with span("indextables.purge", table=opened.store.url, dry_run=dry_run) as noted:
+        result = purge_files(
+            opened.store,
+            settings=opened.settings,
+            runtime=runtime,
+            older_than_ms=age,
+            dry_run=dry_run,
+            progress=progress,
+        )
+        noted.note(files=result.files.num_rows, bytes=result.bytes)
+        return result

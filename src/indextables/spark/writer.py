@@ -20,6 +20,7 @@ from indextables.spark.replacing import Replacement, is_dynamic, replacement_for
 from indextables.spark.results import WriteResult, result_of
 from indextables.spark.run import Run
 from indextables.table.write import Staged, report_truncation
+from indextables.tracing import span
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 
     from indextables.log.snapshot import Snapshot
     from indextables.predicate import Predicate
+    from indextables.tracing import Span
 
 Mode: TypeAlias = Literal["error", "append", "overwrite", "ignore"]
 _MODES: Final = get_args(Mode)
@@ -76,34 +78,42 @@ def write(
         raise ConfigError("mode", mode, "overwrite, which is what replace_where is about")
     spark = df.sparkSession
     opened = open_table(spark, path, options)
-    snapshot = existing(opened.log)
-    if snapshot is not None and mode == "error":
-        raise TableExistsError(opened.url, detail="the mode error leaves it alone")
-    if snapshot is not None and mode == "ignore":
-        return result_of([], seconds=runtime.monotonic() - began, version=snapshot.version)
-    names = [partition_by] if isinstance(partition_by, str) else list(partition_by)
-    columns = column_plan(df.schema.json(), snapshot, names, merge_schema=merge_schema)
-    root = native_root(spark, opened.url)
-    if root is None:
-        _refuse(replace_where=replace_where, target_file_size=target_file_size, cluster_by=cluster_by or None)
-        run = runtime.new_id()
-        write_portably(df, opened.url, columns, run=run, mode=mode, merge_schema=merge_schema, options=options)
-        return result_of_run(opened.log.snapshot(), run, seconds=runtime.monotonic() - began)
-    rows = selected(df, columns)
-    replacement = Replacement()
-    if snapshot is not None and mode == "overwrite":
-        where = None if replace_where is None else _bound(spark, replace_where, snapshot)
-        replacement = replacement_for(snapshot, where=where, dynamic=where is None and _is_dynamic(spark, options))
-        if replace_where is not None:
-            kept = None if replacement.cut is None else read_files(spark, root, snapshot, replacement.cut)
-            rows = replaced(rows, kept, columns, where=replace_where)
-    rows = arranged(rows, columns, target_file_size=target_file_size, cluster_by=cluster_by)
-    with described(spark, f"indextables: {mode} to {path}"):
-        files = Run(spark, root, opened, columns, runtime).write(rows, target_file_size)
-    with Staged(opened.store, list(files)).committing():
-        version = commit_files(opened.log, snapshot, columns, files, replacement, mode=mode, now_ms=runtime.now_ms())
-    report_truncation(files)
-    return result_of(files, seconds=runtime.monotonic() - began, version=version)
+    with span("indextables.spark.write", table=opened.store.url, mode=mode) as noted:
+        snapshot = existing(opened.log)
+        if snapshot is not None and mode == "error":
+            raise TableExistsError(opened.url, detail="the mode error leaves it alone")
+        if snapshot is not None and mode == "ignore":
+            return _noted(noted, result_of([], seconds=runtime.monotonic() - began, version=snapshot.version))
+        names = [partition_by] if isinstance(partition_by, str) else list(partition_by)
+        columns = column_plan(df.schema.json(), snapshot, names, merge_schema=merge_schema)
+        root = native_root(spark, opened.url)
+        if root is None:
+            _refuse(replace_where=replace_where, target_file_size=target_file_size, cluster_by=cluster_by or None)
+            run = runtime.new_id()
+            write_portably(df, opened.url, columns, run=run, mode=mode, merge_schema=merge_schema, options=options)
+            return _noted(noted, result_of_run(opened.log.snapshot(), run, seconds=runtime.monotonic() - began))
+        rows = selected(df, columns)
+        replacement = Replacement()
+        if snapshot is not None and mode == "overwrite":
+            where = None if replace_where is None else _bound(spark, replace_where, snapshot)
+            replacement = replacement_for(snapshot, where=where, dynamic=where is None and _is_dynamic(spark, options))
+            if replace_where is not None:
+                kept = None if replacement.cut is None else read_files(spark, root, snapshot, replacement.cut)
+                rows = replaced(rows, kept, columns, where=replace_where)
+        rows = arranged(rows, columns, target_file_size=target_file_size, cluster_by=cluster_by)
+        with described(spark, f"indextables: {mode} to {path}"):
+            files = Run(spark, root, opened, columns, runtime).write(rows, target_file_size)
+        with Staged(opened.store, list(files)).committing():
+            version = commit_files(
+                opened.log, snapshot, columns, files, replacement, mode=mode, now_ms=runtime.now_ms()
+            )
+        report_truncation(files)
+        return _noted(noted, result_of(files, seconds=runtime.monotonic() - began, version=version))
+
+
+def _noted(noted: Span, done: WriteResult) -> WriteResult:
+    noted.note(version=done.version, files=done.files, rows=done.rows, bytes=done.bytes)
+    return done
 
 
 def _refuse(**layout: object) -> None:

@@ -9,6 +9,7 @@ from indextables.table.change import append_rows, delete_rows, overwrite_rows
 from indextables.table.conform import table_schema
 from indextables.table.rows import as_rows
 from indextables.table.view import TableView
+from indextables.tracing import span
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from indextables.log.commit import CommitResult
     from indextables.predicate import Expression
     from indextables.table.results import WriteResult
+    from indextables.tracing import Span
 
 
 class Table(TableView):
@@ -63,12 +65,12 @@ class Table(TableView):
             ConcurrentWriteError: The schema changed meanwhile; nothing was written.
             CommitUnknownError: It may have landed; the files stay.
         """
-        self._refuse_past()
-        rows = as_rows(data)
-        self._ensure(rows.schema, partition_by)
-        return append_rows(
-            self._log, self._store, rows, self._settings, self._runtime, app=app, batch=batch, commit_empty=commit_empty
-        )
+        with span("indextables.append", table=self.path) as noted:
+            self._refuse_past()
+            rows = as_rows(data)
+            self._ensure(rows.schema, partition_by)
+            work = (self._log, self._store, rows, self._settings, self._runtime)
+            return _noted(noted, append_rows(*work, app=app, batch=batch, commit_empty=commit_empty))
 
     def overwrite(self, data: Any, *, where: str | Expression | None = None) -> WriteResult:
         """Replace all rows, or those for which a predicate is true, in one commit.
@@ -81,11 +83,13 @@ class Table(TableView):
             SchemaError: The rows do not fit the table, or `where` is not true for one of them.
             ConcurrentWriteError: Somebody changed the table meanwhile; nothing was written.
         """
-        self._refuse_past()
-        rows = as_rows(data)
-        if where is None:
-            self._ensure(rows.schema, ())
-        return overwrite_rows(self._log, self._store, rows, where, self._settings, self._runtime)
+        with span("indextables.overwrite", table=self.path) as noted:
+            self._refuse_past()
+            rows = as_rows(data)
+            if where is None:
+                self._ensure(rows.schema, ())
+            done = overwrite_rows(self._log, self._store, rows, where, self._settings, self._runtime)
+            return _noted(noted, done)
 
     def delete(self, where: str | Expression) -> WriteResult:
         """Delete the rows for which a predicate is true; files that it covers whole are not even read.
@@ -94,8 +98,9 @@ class Table(TableView):
             PredicateError: The predicate cannot be understood.
             ConcurrentWriteError: Somebody changed the same files meanwhile; nothing was deleted.
         """
-        self._refuse_past()
-        return delete_rows(self._log, self._store, where, self._settings, self._runtime)
+        with span("indextables.delete", table=self.path) as noted:
+            self._refuse_past()
+            return _noted(noted, delete_rows(self._log, self._store, where, self._settings, self._runtime))
 
     def checkpoint(self) -> CheckpointResult:
         """Sum up the log in a checkpoint now, so that opening the table reads little."""
@@ -133,3 +138,8 @@ class Table(TableView):
                 columns=list(partition_by),
                 way_out="Leave partition_by out",
             )
+
+
+def _noted(noted: Span, done: WriteResult) -> WriteResult:
+    noted.note(version=done.version, files=done.files_added, rows=done.rows_added, bytes=done.bytes_added)
+    return done

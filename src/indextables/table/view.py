@@ -22,6 +22,7 @@ from indextables.table.progress import shown
 from indextables.table.pruning import prune
 from indextables.table.reading import scan_of
 from indextables.table.verify import verify_statistics
+from indextables.tracing import UNTRACED, Span, span
 
 if TYPE_CHECKING:
     import datetime as dt
@@ -172,9 +173,12 @@ class TableView:
             SplitCorruptionError: A file is damaged; it names the file.
             TableNotFoundError: There is no table.
         """
-        schema, tables = self._tables(columns, where, limit)
-        found = list(tables)
-        return pa.concat_tables(found) if found else schema.empty_table()
+        with span("indextables.scan", table=self.path) as noted:
+            schema, tables = self._tables(columns, where, limit, noted)
+            found = list(tables)
+            rows = pa.concat_tables(found) if found else schema.empty_table()
+            noted.note(rows=rows.num_rows)
+            return rows
 
     def to_pandas(
         self,
@@ -225,7 +229,11 @@ class TableView:
         return self.snapshot() if where is None or self._at != (None, None) else snapshot_for(self._log, where)
 
     def _tables(
-        self, columns: Sequence[str] | None, where: str | Expression | None, limit: int | None
+        self,
+        columns: Sequence[str] | None,
+        where: str | Expression | None,
+        limit: int | None,
+        noted: Span = UNTRACED,
     ) -> tuple[pa.Schema, Iterator[pa.Table]]:
         if limit is not None and limit < 0:
             raise ConfigError("limit", limit, "a number of rows, or leave it out")
@@ -233,6 +241,7 @@ class TableView:
         predicate = _bound(where, snapshot)
         wanted = _known(columns, snapshot.schema)
         chosen = prune(snapshot, predicate)
+        noted.note(version=snapshot.version, files=len(chosen.rows))
         sparing = limit is not None and limit <= _FEW_ROWS
         scan = scan_of(self._store, snapshot, wanted, predicate, chosen, sparing=sparing)
         return scan.schema, _limited(shown(scan.tables(), files=len(chosen.rows)), limit)

@@ -20,6 +20,7 @@ from indextables.log.repair.undo import UndoResult, undo
 from indextables.log.repair.write import new_log, refuse_used, verify, write_log
 from indextables.runtime import SYSTEM, Runtime
 from indextables.storage.open import open_store
+from indextables.tracing import span
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -66,16 +67,20 @@ def repair(
         ConcurrentWriteError: Others kept committing; nothing was changed.
         ProtocolError: The table was written by newer software, which has to repair it.
     """
-    return repair_store(
-        _opened(source_log, options, runtime),
-        None if target_log is None else _opened(target_log, options, runtime),
-        settings=Settings.resolve(options),
-        dry_run=dry_run,
-        drop_missing_files=drop_missing_files,
-        rebuild=rebuild,
-        schema=schema,
-        runtime=runtime,
-    )
+    source = _opened(source_log, options, runtime)
+    with span("indextables.repair", table=source.url, dry_run=dry_run) as noted:
+        result = repair_store(
+            source,
+            None if target_log is None else _opened(target_log, options, runtime),
+            settings=Settings.resolve(options),
+            dry_run=dry_run,
+            drop_missing_files=drop_missing_files,
+            rebuild=rebuild,
+            schema=schema,
+            runtime=runtime,
+        )
+        noted.note(operation=result.way, version=result.version, files=result.files, rows=result.records)
+        return result
 
 
 def undo_repair(table: str, *, options: Mapping[str, object] | None = None, runtime: Runtime = SYSTEM) -> UndoResult:
