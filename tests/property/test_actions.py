@@ -9,13 +9,17 @@ from msgspec import UNSET, Raw
 
 from indextables.log import codec
 from indextables.log.actions import Action, Add, Format, MetaData, Protocol, Remove, Skip, encode_action
-from indextables.log.bulk_decode import decode_commits
+from indextables.log.bulk_decode import decode_commits, decode_few
 from indextables.log.bulk_encode import encode_adds
 from indextables.log.columns import ActionKeys, Row, table_of
 from indextables.log.lines import format_lines, parse_lines
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from hypothesis.strategies import SearchStrategy
+
+    from indextables.log.columns import ActionColumns
 
 texts = st.text(max_size=12)
 names = st.sampled_from(["a", "b", "date", 'q"\\', "é😀", "", " ", "x:"]) | texts
@@ -129,13 +133,18 @@ def test_a_commit_is_what_its_lines_say_in_order(commit: list[Action]) -> None:
     keys,
     st.sampled_from(["gzip", "zstd", "lz4", "snappy", "none", "auto"]),
     st.sampled_from([b"\n", b"\r\n", b"\n\n"]),
+    st.sampled_from([decode_commits, decode_few]),
 )
 def test_the_bulk_reader_and_the_line_reader_say_the_same(
-    history: list[list[Action]], expected: ActionKeys, codec_name: str, newline: bytes
+    history: list[list[Action]],
+    expected: ActionKeys,
+    codec_name: str,
+    newline: bytes,
+    decode: Callable[..., ActionColumns],
 ) -> None:
     contents = [format_lines(commit).replace(b"\n", newline) for commit in history]
     files = [(version * 3, codec.encode(content, codec=codec_name)) for version, content in enumerate(contents)]
-    columns = decode_commits(files, path_of=str, keys=expected)
+    columns = decode(files, path_of=str, keys=expected)
 
     placed = [(v * 3, n, action) for v, commit in enumerate(history) for n, action in enumerate(commit)]
     tables: list[tuple[type[Row], object]] = [(Add, columns.adds), (Remove, columns.removes), (Skip, columns.skips)]

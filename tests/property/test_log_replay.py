@@ -20,6 +20,7 @@ from hypothesis import HealthCheck, given, seed, settings
 from hypothesis import strategies as st
 
 from indextables.config import Compression, Settings
+from indextables.log import commits
 from indextables.log.actions import Protocol, Skip, encode_action
 from indextables.log.layout import commit_path
 from indextables.log.plain import replay_plainly
@@ -455,7 +456,11 @@ def live_through(shape: int, steps: list[tuple[str, int]]) -> Counter[str]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("part", PARTS)
-def test_every_version_of_a_random_history_is_the_same_to_all_readers(part: int) -> None:
+def test_every_version_of_a_random_history_is_the_same_to_all_readers(
+    part: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if part % 2:  # these histories are short, and the reader of long ones is tried, too
+        monkeypatch.setattr(commits, "_FEW_BYTES", 0)
     seen: Counter[str] = Counter()
 
     @seed(part)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from indextables.errors import LogCorruptionError, NotFoundError
-from indextables.log.bulk_decode import decode_commits
+from indextables.log.bulk_decode import decode_commits, decode_few
 from indextables.log.checkpoint.finder import CheckpointFinder
 from indextables.log.codec import decode
 from indextables.log.columns import ActionKeys
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from indextables.storage.base import Store
 
 _FEW: Final = 16
+_FEW_BYTES: Final = 4 << 10
 _T = TypeVar("_T")
 
 
@@ -52,9 +53,18 @@ class CommitReader:
 
     def columns(self, versions: Sequence[int]) -> ActionColumns:
         """Return the actions of many versions as columns."""
-        columns = self._read_twice(versions, lambda files: decode_commits(files, path_of=self.path_of, keys=self._keys))
+        columns = self._read_twice(versions, self._decode_few if len(versions) <= _FEW else self._decode)
         self._keys = columns.keys
         return columns
+
+    def _decode(self, files: Iterable[tuple[int, bytes]]) -> ActionColumns:
+        return decode_commits(files, path_of=self.path_of, keys=self._keys)
+
+    def _decode_few(self, files: Iterable[tuple[int, bytes]]) -> ActionColumns:
+        held = list(files)
+        if sum(len(data) for _, data in held) > _FEW_BYTES:
+            return self._decode(held)
+        return decode_few(held, path_of=self.path_of, keys=self._keys)
 
     def _read_twice(self, versions: Sequence[int], parse: Callable[[Iterable[tuple[int, bytes]]], _T]) -> _T:
         """Parse commits, and if one is damaged ask for the bytes once more: damage on the way must not stay in the cache."""

@@ -52,13 +52,13 @@ def decode(*commits: list[Action] | bytes, keys: ActionKeys | None = KEYS) -> Ac
 def slow_reads(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Record the versions that were read line by line."""
     versions: list[int] = []
-    original = bulk_decode._Decoder._read_lines
+    original = bulk_decode._Decoder.read_lines
 
-    def recorded(decoder: bulk_decode._Decoder, file: bulk_decode._File) -> bulk_decode._Part:
-        versions.append(file.version)
-        return original(decoder, file)
+    def recorded(decoder: bulk_decode._Decoder, files: list[tuple[int, bytes]]) -> bulk_decode._Part:
+        versions.extend(version for version, _ in files)
+        return original(decoder, files)
 
-    monkeypatch.setattr(bulk_decode._Decoder, "_read_lines", recorded)
+    monkeypatch.setattr(bulk_decode._Decoder, "read_lines", recorded)
     return versions
 
 
