@@ -30,6 +30,8 @@ ROW_GROUP: Final = 50_000
 _DICTIONARY_BYTES: Final = 128 << 10
 _WORTHWHILE: Final = 2.0
 _ROWS_A_BYTE: Final = 4
+_WORTH_A_THREAD: Final = 1 << 20
+_BOMB: Final = "it expands as only a decompression bomb does"
 _NO_KEYS: Final = pa.struct([("_", pa.bool_())])
 """How a map without any key is stored, because Parquet has no struct without children; keys of maps have texts, not this."""
 
@@ -89,16 +91,26 @@ def decode_part(data: bytes, part: Part, kind: type[Row], *, version: int) -> pa
     Raises:
         CheckpointCorruptionError: The bytes are not those that were written, or not such a Parquet file.
     """
+    if len(data) < _WORTH_A_THREAD:
+        check_part(data, part, version=version)
+        return _read(data, part, kind, version=version)
     with ThreadPoolExecutor(1, thread_name_prefix="indextables-checksum") as pool:
         checked = pool.submit(check_part, data, part, version=version)
         try:
-            file = pq.ParquetFile(pa.BufferReader(data))
-            if not _expands(file.metadata, len(data)):
-                rows = _complete(file.read(), kind)
-        except Exception as error:  # types that others registered read the file's notes, and raise what they like
-            checked.result()
-            raise CheckpointCorruptionError(version, path=part.path, reason="it is not such a Parquet file") from error
-        checked.result()
+            return _read(data, part, kind, version=version)
+        finally:
+            checked.result()  # whose error comes first
+
+
+def _read(data: bytes, part: Part, kind: type[Row], *, version: int) -> pa.Table:
+    try:
+        file = pq.ParquetFile(pa.BufferReader(data))
+        expands = _expands(file.metadata, len(data))
+        rows = None if expands else _complete(file.read(use_threads=len(data) >= _WORTH_A_THREAD), kind)
+    except Exception as error:  # types that others registered read the file's notes, and raise what they like
+        raise CheckpointCorruptionError(version, path=part.path, reason="it is not such a Parquet file") from error
+    if rows is None:
+        raise CheckpointCorruptionError(version, path=part.path, reason=_BOMB)
     return rows
 
 
@@ -119,7 +131,7 @@ def check_part(data: bytes, part: Part, *, version: int) -> None:
             version, path=part.path, reason=f"it has {metadata.num_rows} rows, and {part.rows} were written"
         )
     if _expands(metadata, len(data)):
-        raise CheckpointCorruptionError(version, path=part.path, reason="it expands as only a decompression bomb does")
+        raise CheckpointCorruptionError(version, path=part.path, reason=_BOMB)
 
 
 def _expands(metadata: pq.FileMetaData, size: int) -> bool:
