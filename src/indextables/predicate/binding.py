@@ -94,7 +94,7 @@ class Binder:
         return SchemaError(
             f"There is no column {wanted}{place}",
             columns=[wanted],
-            way_out=(f"Did you mean {' or '.join(shown)}" if close else f"There are {', '.join(shown)}{within}")
+            way_out=(f"Perhaps you mean {' or '.join(shown)}" if close else f"There are {', '.join(shown)}{within}")
             if shown
             else "It is a column without fields inside",
         )

@@ -48,10 +48,10 @@ def test_columns_are_named_as_the_table_spells_them(text: str, columns: tuple[st
 @pytest.mark.parametrize(
     ("text", "problem", "way_out"),
     [
-        ("levl = 'x'", "There is no column levl, at character 1 of the predicate", "Did you mean level"),
-        ("flag AND hots = 1", "There is no column hots, at character 10", "Did you mean Host"),
+        ("levl = 'x'", "There is no column levl, at character 1 of the predicate", "Perhaps you mean level"),
+        ("flag AND hots = 1", "There is no column hots, at character 10", "Perhaps you mean Host"),
         ("geo.lon = 1", "There is no column geo.lon", "There are lat, name.long in geo"),
-        ("geo.lta = 1", "There is no column geo.lta", "Did you mean lat"),
+        ("geo.lta = 1", "There is no column geo.lta", "Perhaps you mean lat"),
         ("level.x = 1", "There is no column level.x", "without fields inside"),
         ("logs.level = 'x'", "There is no column logs, at", "There are level"),
     ],
@@ -64,7 +64,7 @@ def test_an_unknown_column_is_named_with_those_that_are_close(text: str, problem
 
 
 def test_case_matters_if_asked_to() -> None:
-    with pytest.raises(SchemaError, match=r"no column HOST.*Did you mean Host"):
+    with pytest.raises(SchemaError, match=r"no column HOST.*Perhaps you mean Host"):
         bind("HOST = 'x'", SCHEMA, case_sensitive=True)
     assert bind("Host = 'x'", SCHEMA, case_sensitive=True).columns == ("Host",)
 
