@@ -23,6 +23,8 @@ settings.register_profile(
     "ci", max_examples=500, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.load_profile("ci" if os.environ.get("CI") else "dev")
+# A third of the work of a Java that lives for minutes is to compile for a life of hours.
+os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
