@@ -167,11 +167,16 @@ class Split:
 
     def _blocks(self, blocks: list[tuple[int, int]]) -> memoryview:
         """Read some ranges of the file, to where they are in the file."""
+        if len(blocks) == 1 and blocks[0][0] < _SMALL:  # from the start of the file they already are where they belong
+            return memoryview(self._range(0, blocks[0][1]))
         # Anonymous memory costs nothing where nothing is written.
         view = memoryview(mmap.mmap(-1, max(1, self.footer.start)))
         for begin, end in blocks:
-            data = self._store.get_range(self.path, begin, end - begin)
-            if len(data) != end - begin:
-                raise SplitCorruptionError(self.path, "it ends before its data does")
-            view[begin:end] = data
+            view[begin:end] = self._range(begin, end)
         return view
+
+    def _range(self, begin: int, end: int) -> bytes:
+        data = self._store.get_range(self.path, begin, end - begin)
+        if len(data) != end - begin:
+            raise SplitCorruptionError(self.path, "it ends before its data does")
+        return data

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from indextables.storage.base import Store
 
 _PIECE_BYTES: Final = 64 * 1024 * 1024
-_THREADS: Final = max(4, os.cpu_count() or 1)
+_THREADS: Final = max(3, os.cpu_count() or 1)
 
 _R = TypeVar("_R")
 
