@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
@@ -28,7 +29,7 @@ def _session(directory: Path) -> Iterator[SparkSession]:
         patch.setenv("SPARK_LOCAL_IP", "127.0.0.1")
         patch.setenv("SPARK_LOCAL_DIRS", str(directory / "local"))
         session = (
-            SparkSession.builder.master("local[2]")
+            SparkSession.builder.master(os.environ.get("INDEXTABLES_SPARK_MASTER", "local[2]"))
             .appName("indextables-tests")
             .config("spark.driver.bindAddress", "127.0.0.1")
             .config("spark.driver.host", "127.0.0.1")

@@ -47,7 +47,7 @@ from tests.stateful.world import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-RUNS = int(os.environ.get("INDEXTABLES_STATEFUL_RUNS", "225"))
+RUNS = int(os.environ.get("INDEXTABLES_STATEFUL_RUNS", "240"))
 STEPS = int(os.environ.get("INDEXTABLES_STATEFUL_STEPS", "50"))
 LONG = settings(
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much],

@@ -139,7 +139,8 @@ def encode_split(
             f"Parquet cannot hold these rows: {error}", way_out="Cast the column to another type"
         ) from error
     length = int.from_bytes(data[-8:-4], "little") + 8
-    footer = parse_footer(path, data[-length:], size=len(data))
+    end = data[-length:]
+    footer = parse_footer(path, end, size=len(data), checksum=zlib.crc32(end))  # by nobody else's hand
     return data, SplitFile(
         path=path,
         size=len(data),
