@@ -32,7 +32,7 @@ from indextables.log.lines import parse_lines
 from indextables.log.quick import KINDS, Run, is_too_wide, read_runs
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator
 
 _RARE_HEADS = (b'{"protocol":', b'{"metaData":')
 _BATCH_BYTES = 4 << 20
@@ -72,11 +72,12 @@ def decode_commits(
 
 
 def decode_few(
-    files: Sequence[tuple[int, bytes]], *, path_of: Callable[[int], str], keys: ActionKeys | None = None
+    files: Iterable[tuple[int, bytes]], *, path_of: Callable[[int], str], keys: ActionKeys | None = None
 ) -> ActionColumns:
     """Return the same as `decode_commits`, sooner where there are no more than some dozens of lines."""
     decoder = _Decoder(path_of, keys or ActionKeys())
-    return decoder.combine([decoder.read_lines(files)] if files else [])
+    contents = ((version, decode(data, path=path_of(version))) for version, data in files)
+    return decoder.combine([decoder.read_lines(contents)])
 
 
 def _tasks(files: Iterable[tuple[int, bytes]]) -> Iterator[list[tuple[int, bytes]]]:
@@ -226,13 +227,12 @@ class _Decoder:
             parts.append(_Part(tables, (), sum(len(run.lines) for run in group)))
         return parts
 
-    def read_lines(self, files: Sequence[tuple[int, bytes]]) -> _Part:
-        """Read files line by line."""
+    def read_lines(self, contents: Iterable[tuple[int, bytes]]) -> _Part:
+        """Read commits line by line, each one's content as it was before it was compressed."""
         rows: dict[type[Row], list[tuple[int, int, Row]]] = {}
         rare = []
         size = 0
-        for version, data in files:
-            content = decode(data, path=self._path_of(version))
+        for version, content in contents:
             size += len(content)
             for ordinal, action in enumerate(parse_lines(content, path=self._path_of(version))):
                 if isinstance(action, (Protocol, MetaData)):

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from indextables.storage.base import Store
 
 _FEW: Final = 16
-_FEW_BYTES: Final = 4 << 10
+_FEW_BYTES: Final = 4 << 10  # beyond this the quick reader has made up for its beginning
 _T = TypeVar("_T")
 
 

@@ -11,11 +11,12 @@ import pytest
 from indextables.errors import LogCorruptionError
 from indextables.log import bulk_decode, codec
 from indextables.log.actions import Action, Add, MetaData, Protocol, Remove, Skip
-from indextables.log.bulk_decode import decode_commits
+from indextables.log.bulk_decode import decode_commits, decode_few
 from indextables.log.columns import ActionColumns, ActionKeys, columns_of
 from indextables.log.lines import format_lines
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
 KEYS = ActionKeys(partition=("date",), statistics=("id", "name"), tags=("writer",))
@@ -136,6 +137,14 @@ class TestColumns:
     def test_files_are_read_as_they_are_stored(self, name: str) -> None:
         columns = decode(codec.encode(format_lines([add("a"), add("b")]), codec=name), [add("c")])
         assert places(columns) == [("a", 0, 0), ("b", 0, 1), ("c", 1, 0)]
+
+    @pytest.mark.parametrize("read", [decode_commits, decode_few])
+    def test_an_envelope_in_an_envelope_is_no_commit(self, read: Callable[..., ActionColumns]) -> None:
+        once = codec.encode(format_lines([add("a")]), codec="snappy")
+        assert once.endswith(b"\n"), "nothing has to be added to it"
+        twice = codec.encode(once, codec="gzip")
+        with pytest.raises(LogCorruptionError):
+            read([(0, twice)], path_of=str)
 
     def test_a_missing_last_newline_changes_nothing(self, slow_reads: list[int]) -> None:
         columns = decode(format_lines([add("a")])[:-1], format_lines([add("b")])[:-1])
