@@ -30,6 +30,7 @@ from indextables.log.columns import (
 )
 from indextables.log.lines import parse_lines
 from indextables.log.quick import KINDS, Run, is_too_wide, read_runs
+from indextables.log.regular import RegularReader
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -131,6 +132,7 @@ class _Decoder:
         self._path_of = path_of
         self._expected = keys
         self._learned = ActionKeys()
+        self._regular = RegularReader()
         self._lock = Lock()
 
     @property
@@ -148,14 +150,12 @@ class _Decoder:
             except LogCorruptionError:
                 self._read_batch(batch)  # damage in an earlier file is the one to report
                 raise
-            if batch and size + len(file.content) > _PIECE_BYTES:
+            # Twice what was planned for: a run that expands a little more than usual is still one batch.
+            if batch and size + len(file.content) > 2 * _BATCH_BYTES:
                 parts += self._read_batch(batch)
                 batch, size = [], 0
             batch.append(file)
             size += len(file.content)
-            if size >= _BATCH_BYTES:
-                parts += self._read_batch(batch)
-                batch, size = [], 0
         return parts + self._read_batch(batch)
 
     def combine(self, parts: list[_Part]) -> ActionColumns:
@@ -221,7 +221,7 @@ class _Decoder:
         parts = [_Part({}, tuple(item for file in files for item in file.rare), 0)]
         runs = [run for file in files for run in file.runs()]
         for group in [runs] if len(files) > 1 else [[run] for run in runs]:
-            tables = read_runs(group, keys=keys)
+            tables = read_runs(group, keys=keys, regular=self._regular)
             if tables is None:
                 return None
             parts.append(_Part(tables, (), sum(len(run.lines) for run in group)))

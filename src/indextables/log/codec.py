@@ -39,7 +39,7 @@ _AUTO_PLAIN_BELOW = 1 << 10
 _AUTO_GZIP_UP_TO = 1 << 20
 _GZIP_WINDOW = 31
 _MAX_MEMBERS = 1000
-_INPUT_STEP = 4 << 10
+_INPUT_STEP = 16 << 10
 _OUTPUT_STEP = 1 << 20
 # Arrow writes zstd and lz4 frames without a checksum. Both formats let a reader skip a frame of this kind, so one that holds
 # the CRC-32 of the content makes damage visible and stays readable for everybody else.
@@ -150,26 +150,36 @@ class _Content:
         self._path = path
         self._codec = codec
         self._limit = min(MAX_FILE_BYTES, MAX_RATIO * compressed)
+        self._first = b""
         # Its buffer becomes the result without a copy, so the peak stays near the size of the content.
-        self._buffer = io.BytesIO()
+        self._buffer: io.BytesIO | None = None
+        self._size = 0
 
     def reserve(self, size: int, *, offset: int) -> None:
-        if self._buffer.tell() + size > self._limit:
+        if self._size + size > self._limit:
             raise self.damage(f"it expands to more than {self._limit} bytes, as only a decompression bomb does", offset)
 
     def write(self, chunk: bytes, *, offset: int) -> None:
         self.reserve(len(chunk), offset=offset)
-        self._buffer.write(chunk)
+        if not self._size:  # most files are one chunk, which needs no buffer
+            self._first = chunk
+        else:
+            if self._buffer is None:
+                self._buffer = io.BytesIO()
+                self._buffer.write(self._first)
+                self._first = b""
+            self._buffer.write(chunk)
+        self._size += len(chunk)
 
     def value(self) -> bytes:
-        return self._buffer.getvalue()
+        return self._first if self._buffer is None else self._buffer.getvalue()
 
     def damage(self, reason: str, offset: int) -> LogCorruptionError:
         return LogCorruptionError(self._path, reason, codec=self._codec, offset=offset + 2)
 
 
 def _gunzip(data: memoryview, content: _Content) -> None:
-    """Open every member of a gzip file, a small step of input at a time: zlib turns a step into 4 MB at most."""
+    """Open every member of a gzip file, a small step of input at a time: zlib turns a step into 16 MB at most."""
     position = 0
     for _ in range(_MAX_MEMBERS):
         member = zlib.decompressobj(_GZIP_WINDOW)

@@ -22,7 +22,12 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
+    from indextables.log.regular import RegularReader
+
+    _Places = tuple[npt.NDArray[np.int64], npt.NDArray[np.int32]]
+
 KINDS: tuple[type[Row], ...] = (Add, Remove, Skip)
+_ADD = KINDS.index(Add)
 
 # Eight bytes tell the kinds apart, and compare as one number.
 _HEADS = np.frombuffer(b"".join((b'{"%b":{' % kind.key.encode())[:8] for kind in KINDS), dtype=np.uint64)
@@ -39,12 +44,13 @@ class Run(NamedTuple):
     lines: bytes | memoryview
 
 
-def read_runs(runs: Sequence[Run], *, keys: ActionKeys) -> dict[type[Row], pa.Table] | None:
+def read_runs(runs: Sequence[Run], *, keys: ActionKeys, regular: RegularReader) -> dict[type[Row], pa.Table] | None:
     """Return the actions of all runs as one table for each kind, in order, or None where the line reader must decide.
 
     Args:
         runs: Whole lines, each with its newline.
         keys: All keys that the maps may have.
+        regular: What reads lines that are alike.
     """
     buffer = runs[0].lines if len(runs) == 1 else b"".join(run.lines for run in runs)
     if not buffer:
@@ -53,13 +59,32 @@ def read_runs(runs: Sequence[Run], *, keys: ActionKeys) -> dict[type[Row], pa.Ta
     if lines is None:
         return None
     starts, kinds = lines
-    present = [index for index in range(len(KINDS)) if (kinds == index).any()]
-    if is_too_wide(len(starts), max(width_of(KINDS[index], keys) for index in present), len(buffer)):
-        return None
-    objects = _parse(buffer, [KINDS[index] for index in present], keys)
-    if objects is None or objects.num_rows != len(starts):
+    if is_too_wide(len(starts), max(width_of(KINDS[index], keys) for index in np.unique(kinds)), len(buffer)):
         return None
     places = _places(runs, starts)
+    rows = np.flatnonzero(kinds == _ADD)
+    arrays = regular.read(buffer, starts, rows, keys=keys) if len(rows) else None
+    if arrays is None:
+        return _parse(buffer, kinds, places, keys)
+    unknown = pa.nulls(len(rows), pa.string())
+    columns = [*arrays, *(place[rows] for place in places), unknown]
+    found: dict[type[Row], pa.Table] = {Add: pa.Table.from_arrays(columns, schema=schema_of(Add, keys))}
+    if len(rows) == len(starts):
+        return found
+    others = kinds != _ADD
+    rest = np.frombuffer(buffer, np.uint8)[np.repeat(others, np.diff(starts, append=len(buffer)))]
+    read = _parse(rest.data, kinds[others], (places[0][others], places[1][others]), keys)
+    return None if read is None else found | read
+
+
+def _parse(
+    buffer: bytes | memoryview, kinds: npt.NDArray[np.int64], places: _Places, keys: ActionKeys
+) -> dict[type[Row], pa.Table] | None:
+    """Return the actions of lines whose kinds and places are known, by way of Arrow's reader."""
+    present = [index for index in range(len(KINDS)) if (kinds == index).any()]
+    objects = _objects(buffer, [KINDS[index] for index in present], keys)
+    if objects is None or objects.num_rows != len(kinds):
+        return None
     tables = {}
     for column, index in zip(objects.columns, present, strict=True):
         table = _flatten(column, KINDS[index], kinds == index, places, keys)
@@ -95,7 +120,7 @@ def _index(buffer: bytes | memoryview) -> tuple[npt.NDArray[np.int64], npt.NDArr
     return (starts, matches.argmax(axis=1)) if matches.any(axis=1).all() else None
 
 
-def _parse(buffer: bytes | memoryview, kinds: list[type[Row]], keys: ActionKeys) -> pa.Table | None:
+def _objects(buffer: bytes | memoryview, kinds: list[type[Row]], keys: ActionKeys) -> pa.Table | None:
     schema = pa.schema([(kind.key, wire_type(kind, keys)) for kind in kinds])
     # Fields are never inferred: inference turns texts into timestamps, and deep nesting into a crash.
     options = pj.ParseOptions(explicit_schema=schema, unexpected_field_behavior="error")
@@ -110,7 +135,7 @@ def _parse(buffer: bytes | memoryview, kinds: list[type[Row]], keys: ActionKeys)
     return table
 
 
-def _places(runs: Sequence[Run], starts: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int32]]:
+def _places(runs: Sequence[Run], starts: npt.NDArray[np.int64]) -> _Places:
     """Return the version and the ordinal of each line."""
     lasts = np.searchsorted(starts, np.cumsum([len(run.lines) for run in runs]))
     firsts = np.concatenate(([0], lasts[:-1]))
@@ -124,7 +149,7 @@ def _flatten(
     column: pa.ChunkedArray,
     kind: type[Row],
     mask: npt.NDArray[np.bool_],
-    places: tuple[npt.NDArray[np.int64], npt.NDArray[np.int32]],
+    places: _Places,
     keys: ActionKeys,
 ) -> pa.Table | None:
     """Return the rows of one kind as a table, or None if a line is not what its first bytes said, or lacks a field."""

@@ -7,15 +7,18 @@ from typing import TYPE_CHECKING, Final
 
 from indextables.errors import StorageUnavailableError
 from indextables.log.layout import commit_path
+from indextables.runtime import SYSTEM
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from indextables.storage.base import Store
 
 _FEW: Final = 2
 _BLOCK: Final = 32  # what a thread reads in one go: handing over costs little, and the first block comes early
 _MOST_NAMED: Final = 20
+_QUICK_S: Final = 0.0005
+_PORTION_BYTES: Final = 16 << 20
 
 
 def read_commits(
@@ -48,7 +51,9 @@ def stream_commits(
             unread.discard(version)
         return entries
 
-    pool = ThreadPoolExecutor(min(parallelism, len(blocks)), thread_name_prefix="indextables-read")
+    if store.is_near:
+        yield from _read_here(blocks, read)
+    pool = ThreadPoolExecutor(min(parallelism, len(blocks) or 1), thread_name_prefix="indextables-read")
     try:
         futures = [pool.submit(read, block) for block in blocks]
         finished = as_completed(futures, timeout=timeout_s)
@@ -63,6 +68,29 @@ def stream_commits(
             yield from future.result()
     finally:
         pool.shutdown(wait=False, cancel_futures=True)
+
+
+def _read_here(
+    blocks: list[Sequence[int]], read: Callable[[Sequence[int]], list[tuple[int, bytes]]]
+) -> Iterator[tuple[int, bytes]]:
+    """Read blocks in this thread, and take them from the list, for as long as a file takes no longer than a thread's wake-up.
+
+    They are given out in large portions: who decodes the first ones in threads would hold up the reading of the others.
+    """
+    held: list[tuple[int, bytes]] = []
+    size = 0
+    while blocks:
+        started = SYSTEM.monotonic()
+        entries = read(blocks[0])
+        is_quick = SYSTEM.monotonic() - started < _QUICK_S * len(blocks.pop(0))
+        held += entries
+        size += sum(len(data) for _, data in entries)
+        if size >= _PORTION_BYTES or not is_quick:
+            yield from held
+            held, size = [], 0
+        if not is_quick:
+            return
+    yield from held
 
 
 def _late(store: Store, unread: list[int], timeout_s: float) -> StorageUnavailableError:

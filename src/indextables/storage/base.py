@@ -58,9 +58,11 @@ class Store(ABC):
     Attributes:
         lists_whole_directories: Whether a listing costs as much as its directory is large, wherever it starts, so that few names
             are better asked for one by one.
+        is_near: Whether to read an object as a rule means no waiting, so that to read several at once gains nothing.
     """
 
     lists_whole_directories: bool = True
+    is_near: bool = False
 
     @property
     @abstractmethod

@@ -33,17 +33,20 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _NO_LINKS = frozenset({errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS})
+_TO_READ = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
 
 
 class LocalStore(Store):
     """A directory of the local file system; it comes into being with the first write."""
+
+    is_near = True
 
     def __init__(self, root: str | Path, *, runtime: Runtime = SYSTEM) -> None:
         if "\0" in str(root):
             raise UnsafePathError(str(root), "it holds a NUL character")
         self._root = Path(os.path.abspath(root))  # noqa: PTH100 - resolve() would follow links, which the user may have meant
         self._runtime = runtime
-        self._inside: set[Path] = set()
+        self._inside: set[str] = set()
         self._durable: set[Path] = set()
 
     @property
@@ -71,19 +74,28 @@ class LocalStore(Store):
                 raise AlreadyExistsError(path, store=self.url, detail="a directory has that name") from error
 
     def get(self, path: str) -> bytes:
-        with self._translated(path), self._open(path) as file:
-            whole(os.fstat(file.fileno()).st_size, path, store=self.url)
-            return file.readall()
+        # A log is thousands of small files, so this is done without any object around the descriptor.
+        with self._translated(path):
+            descriptor, size = self._open(path)
+            try:
+                whole(size, path, store=self.url)
+                data = os.read(descriptor, size + 1)
+                if len(data) != size:  # it is large, or grows
+                    with FileIO(descriptor, closefd=False) as file:
+                        data += file.readall()
+                return data
+            finally:
+                os.close(descriptor)
 
     def get_range(self, path: str, start: int, length: int) -> bytes:
-        with self._translated(path), BufferedReader(self._open(path)) as file:
+        with self._translated(path), BufferedReader(FileIO(self._open(path)[0])) as file:
             file.seek(start)
             return file.read(length)
 
     def head(self, path: str) -> ObjectMeta:
-        target = self._resolve(path, fresh=False)
+        target = self._to_read(path)
         with self._translated(path):
-            info = target.lstat()
+            info = os.lstat(target)
             if stat.S_ISLNK(info.st_mode):
                 info = self._followed(path).stat()
         if not stat.S_ISREG(info.st_mode):
@@ -132,32 +144,40 @@ class LocalStore(Store):
             return self._followed(path).lstat()
         return None
 
-    def _resolve(self, path: str, *, fresh: bool = True) -> Path:
-        """Return the file behind a path, refusing one that a symbolic link below the root leads outside.
-
-        Reads remember which directories are inside (`fresh=False`), because resolving links costs more than reading a commit.
-        """
+    def _resolve(self, path: str) -> Path:
+        """Return the file behind a path, refusing one that a symbolic link below the root leads outside."""
         target = self._root / canonical(path)
-        parent = target.parent
-        if fresh or parent not in self._inside:
-            if not Path(os.path.realpath(parent)).is_relative_to(os.path.realpath(self._root)):
-                raise UnsafePathError(path, "a symbolic link leads outside the table")
-            self._inside.add(parent)
+        if not Path(os.path.realpath(target.parent)).is_relative_to(os.path.realpath(self._root)):
+            raise UnsafePathError(path, "a symbolic link leads outside the table")
         return target
 
-    def _open(self, path: str) -> FileIO:
-        """Open a file, and nothing else: a pipe would be waited for, a device never ends, and a link may lead outside."""
-        target = self._resolve(path, fresh=False)
+    def _to_read(self, path: str) -> str:
+        """Return the file behind a path. Reads remember which directories are inside, for to resolve links costs more than they."""
+        canonical(path)
+        directory = path.rpartition("/")[0]
+        if directory not in self._inside:
+            self._resolve(path)
+            self._inside.add(directory)
+        return f"{self.url}/{path}"
+
+    def _open(self, path: str) -> tuple[int, int]:
+        """Open a file, and nothing else: a pipe would be waited for, a device never ends, and a link may lead outside.
+
+        Returns:
+            Its descriptor and its size.
+        """
+        target = self._to_read(path)
         try:
-            file = FileIO(target, opener=_open_file)  # a buffer would cost more than reading a commit does
+            descriptor = os.open(target, _TO_READ)
         except OSError as error:
             if error.errno != errno.ELOOP:
                 raise
-            file = FileIO(self._followed(path), opener=_open_file)
-        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-            file.close()
+            descriptor = os.open(self._followed(path), _TO_READ)
+        info = os.fstat(descriptor)
+        if not stat.S_ISREG(info.st_mode):
+            os.close(descriptor)
             raise NotFoundError(path, store=self.url, detail="it is no file")
-        return file
+        return descriptor, info.st_size
 
     def _followed(self, path: str) -> Path:
         """Return the file that a symbolic link leads to, if that is inside the table."""
@@ -235,10 +255,6 @@ class LocalStore(Store):
                 detail=error.strerror or str(error),
                 way_out="Check the disk's space and health, then try again",
             ) from error
-
-
-def _open_file(path: str, flags: int) -> int:
-    return os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK)
 
 
 def _meta(path: str, info: os.stat_result) -> ObjectMeta:

@@ -54,6 +54,7 @@ class RetryingStore(Store):
     def __init__(self, inner: Store, *, policy: RetryPolicy | None = None, runtime: Runtime = SYSTEM) -> None:
         self._inner = inner
         self.lists_whole_directories = inner.lists_whole_directories
+        self.is_near = inner.is_near
         self._policy = policy or RetryPolicy()
         self._runtime = runtime
 

@@ -1,0 +1,156 @@
+"""What the lines of one writer have in common: the same fields in the same order, so that only some bytes differ.
+
+A writer fills in a form. Its shape is the text of the form, cut at the places that are filled in, and it is found by laying a
+few lines side by side. A shape claims nothing: whether another line has it is decided by comparing every byte of the form.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+Place: TypeAlias = tuple[str, str | None]
+"""A field by its name on the wire, and a key where the field is a map."""
+
+Value: TypeAlias = str | int | bool | dict[str, str] | None
+
+HEAD = b'{"add":{'
+_TAIL = b"}}\n"
+_ENOUGH = 4  # lines, from which on it is no accident that all have the same value in a place
+# Texts with no escape but that of a quote, and numbers with no sign: the others are rare, and read another way.
+_MEMBER = re.compile(rb'"([^"\\]+)":(?:"((?:[^"\\]|\\")*+)"|(0|[1-9][0-9]{0,17})|(true|false|null)|(\{\}?))')
+_QUOTE = re.compile(rb'(?<!\\)"')
+
+
+class Item(NamedTuple):
+    """A value in a line: its place, the group of `_MEMBER` that it matched, and where it starts and ends."""
+
+    place: Place
+    form: int
+    start: int
+    end: int
+
+
+TEXT, NUMBER, WORD, MAP = range(2, 6)
+
+
+class Hole(NamedTuple):
+    """A place that lines fill in differently, with a text or a number."""
+
+    place: Place
+    form: int
+
+
+class Anchor(NamedTuple):
+    """How to find a fixed text in a line: its first quote is the line's quote of that number, so many bytes behind its start."""
+
+    quote: int
+    offset: int
+
+
+class Shape(NamedTuple):
+    """The form of a line.
+
+    Attributes:
+        texts: What is the same in all lines: before the first hole, between holes, behind the last one.
+        anchors: Where each text but the first is found; None for a last one that has no quote, and stands at the line's end.
+        holes: What stands between the texts.
+        fixed: The values of the places that are no holes; an object counts as an empty one.
+        quotes: How many quotes a line has, those inside of texts not counted.
+    """
+
+    texts: tuple[bytes, ...]
+    anchors: tuple[Anchor | None, ...]
+    holes: tuple[Hole, ...]
+    fixed: dict[Place, Value]
+    quotes: int
+
+
+def items_of(line: bytes) -> list[Item] | None:
+    """Return the values of an add's line in order; None for a line that must be read another way.
+
+    Args:
+        line: The line, with its newline.
+    """
+    items: list[Item] = []
+    position, field = len(HEAD), None
+    while match := _MEMBER.match(line, position):
+        form = match.lastindex or 0
+        name, position = match[1].decode(errors="replace"), match.end()
+        place = (name, None) if field is None else (field, name)
+        if form == MAP:
+            if field is not None:
+                return None
+            items.append(Item(place, MAP, match.start(MAP), match.end(MAP)))
+            if match[MAP] == b"{":
+                field = name
+                continue
+        else:
+            items.append(Item(place, form, match.start(form), match.end(form)))
+        if field is not None and line.startswith(b"}", position):
+            field, position = None, position + 1
+        if line[position:] == _TAIL and field is None:
+            return items if len({item.place for item in items}) == len(items) else None
+        if not line.startswith(b",", position):
+            return None
+        position += 1
+    return None
+
+
+def shape_of(lines: Sequence[bytes]) -> Shape | None:
+    """Return the shape that most of some lines have; None if one of them must be read another way."""
+    read = []
+    for line in lines:
+        items = items_of(line)
+        if items is None:
+            return None
+        read.append((line, items))
+    outlines = [_outline(line, items) for line, items in read]
+    usual = Counter(outlines).most_common(1)[0][0]
+    return _drawn([entry for entry, outline in zip(read, outlines, strict=True) if outline == usual])
+
+
+def _outline(line: bytes, items: Iterable[Item]) -> tuple[object, ...]:
+    """Return what lines of one shape share, whatever their texts and numbers are."""
+    return tuple(
+        (item.place, item.form, line[item.start : item.end] if item.form in {WORD, MAP} else None) for item in items
+    )
+
+
+def _drawn(alike: Sequence[tuple[bytes, list[Item]]]) -> Shape:
+    """Return the shape of lines that have the same outline: a hole wherever they differ, or might by the next line."""
+    line, items = alike[0]
+    holes, texts, anchors = [], [], []
+    fixed: dict[Place, Value] = {}
+    quotes = [match.start() for match in _QUOTE.finditer(line)]
+    begin = 0
+    for index, item in enumerate(items):
+        value = line[item.start : item.end]
+        values = {other[others[index].start : others[index].end] for other, others in alike}
+        if item.form in {TEXT, NUMBER} and (len(values) > 1 or len(alike) < _ENOUGH):
+            holes.append(Hole(item.place, item.form))
+            texts.append(line[begin : item.start])
+            anchors.append(_anchor(quotes, begin, item.start))
+            begin = item.end
+        else:
+            fixed[item.place] = _value(value, item.form)
+    texts.append(line[begin:])
+    anchors.append(_anchor(quotes, begin, len(line)))
+    return Shape(tuple(texts), tuple(anchors), tuple(holes), fixed, len(quotes))
+
+
+def _anchor(quotes: Sequence[int], begin: int, end: int) -> Anchor | None:
+    number = next((number for number, quote in enumerate(quotes) if quote >= begin), len(quotes))
+    return Anchor(number, quotes[number] - begin) if number < len(quotes) and quotes[number] < end else None
+
+
+def _value(text: bytes, form: int) -> Value:
+    if form == TEXT:
+        return text.decode(errors="replace").replace('\\"', '"')
+    if form == NUMBER:
+        return int(text)
+    return {b"true": True, b"false": False, b"null": None}[text] if form == WORD else {}
