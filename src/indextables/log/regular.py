@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 _T = TypeVar("_T", bound=np.generic)
 _MOST_SHAPES = 6
 _SAMPLES = 8
+_LONG = 1 << 20  # for a line, which the exact reader may find too long
 _QUOTE, _BACKSLASH, _BLANK, _ZERO = (ord(character) for character in '"\\ 0')
 
 
@@ -109,9 +110,9 @@ class _Text:
         return self.octets[self.starts[row] : self.behind[row]].tobytes()
 
     def is_simple(self) -> bool:
-        """Find the quotes, and tell whether the text is UTF-8 without escapes but those of quotes, and without control bytes."""
+        """Find the quotes, and tell whether the lines are short, and UTF-8 without escapes but those of quotes and without control bytes."""
         octets = self.octets
-        if int(np.count_nonzero(octets < _BLANK)) != len(self.starts):
+        if int(np.count_nonzero(octets < _BLANK)) != len(self.starts) or int((self.behind - self.starts).max()) > _LONG:
             return False
         if int(octets.max()) > 0x7F and not _is_utf8(self.buffer):
             return False

@@ -47,10 +47,10 @@ def _plain(paths: pa.Array) -> bool:
     if lengths.min() == 0 or lengths.max() > _LONG or text.min() < _SPACE or text.max() >= _DELETE:
         return False
     edges = np.concatenate([text[ends[:-1] - ends[0]], text[ends[1:] - ends[0] - 1]])
-    after_slash = text[1:][text[:-1] == _SLASH]
+    if np.isin(edges, (_DOT, _SLASH)).any():
+        return False
     content = text.tobytes()
-    return not (
-        np.isin(edges, (_DOT, _SLASH)).any()
-        or np.isin(after_slash, (_DOT, _SLASH)).any()
-        or any(mark in content for mark in (b"\\", b":", b"%"))
-    )
+    if any(mark in content for mark in (b"\\", b":", b"%")):
+        return False
+    behind_slashes = text[np.flatnonzero(text == _SLASH) + 1]  # none is the last byte, which is an edge
+    return not ((behind_slashes == _DOT) | (behind_slashes == _SLASH)).any()

@@ -76,6 +76,8 @@ def items_of(line: bytes) -> list[Item] | None:
     Args:
         line: The line, with its newline.
     """
+    if not line.startswith(HEAD):
+        return None
     items: list[Item] = []
     position, field = len(HEAD), None
     while match := _MEMBER.match(line, position):

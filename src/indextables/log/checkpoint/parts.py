@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import io
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Final
+from functools import cache
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -20,7 +21,7 @@ from indextables.log.codec import MAX_RATIO
 from indextables.log.columns import ActionKeys, Row, columns_of, schema_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from indextables.log.checkpoint.manifest import Part
 
@@ -41,28 +42,38 @@ def stored_schema(table: pa.Table) -> pa.Schema:
     return pa.schema([field for field in table.schema if table[field.name].null_count < table.num_rows])
 
 
-def worthwhile(sample: bytes, codec: str) -> dict[str, str]:
-    """Return how to compress each column, judged by a part with a few rows: where little is saved, reading plainly is faster."""
-    group = pq.read_metadata(pa.BufferReader(sample)).row_group(0)
-    columns = [group.column(index) for index in range(group.num_columns)]
-    return {
-        column.path_in_schema: codec
-        if column.total_uncompressed_size >= _WORTHWHILE * column.total_compressed_size
-        else "none"
-        for column in columns
-    }
+class Coding(NamedTuple):
+    """How the columns of a part are written: what compresses each of them, and which ones have a dictionary."""
+
+    codecs: str | dict[str, str]
+    dictionaries: bool | list[str] = True
 
 
-def encode_part(
-    batches: Iterable[pa.Table], kind: type[Row], schema: pa.Schema, *, codec: str | dict[str, str]
-) -> bytes:
+def worthwhile(sample: Sequence[pa.Table], kind: type[Row], schema: pa.Schema, *, codec: str) -> Coding:
+    """Return how to write parts, judged by a few rows: where little is saved, a column that is plain is read faster."""
+
+    def sizes(coding: Coding) -> dict[str, tuple[int, int]]:
+        group = pq.read_metadata(pa.BufferReader(encode_part(sample, kind, schema, coding=coding))).row_group(0)
+        columns = [group.column(index) for index in range(group.num_columns)]
+        return {
+            column.path_in_schema: (column.total_uncompressed_size, column.total_compressed_size) for column in columns
+        }
+
+    plain, shared = sizes(Coding("none", dictionaries=False)), sizes(Coding("none"))
+    dictionaries = [name for name, (size, _) in plain.items() if size >= _WORTHWHILE * shared[name][0]]
+    packed = sizes(Coding(codec, dictionaries))
+    codecs = {name: codec if size >= _WORTHWHILE * less else "none" for name, (size, less) in packed.items()}
+    return Coding(codecs, dictionaries)
+
+
+def encode_part(batches: Iterable[pa.Table], kind: type[Row], schema: pa.Schema, *, coding: Coding) -> bytes:
     """Return the bytes of a Parquet file with these rows, which come a batch at a time.
 
     Args:
         batches: The rows, with at least the columns of `schema`.
         kind: What they are.
         schema: The columns to store.
-        codec: How to compress them, all alike or column by column.
+        coding: How to write them.
     """
     wire = {column.name: column.wire for column in columns_of(kind)}
     target = pa.schema(
@@ -76,7 +87,12 @@ def encode_part(
     sink = io.BytesIO()  # hands its bytes over without a copy
     # Not as a context manager: that would close the file on an error, too, and leave a short one that looks whole.
     writer = pq.ParquetWriter(
-        sink, target, compression=codec, write_statistics=False, dictionary_pagesize_limit=_DICTIONARY_BYTES
+        sink,
+        target,
+        compression=coding.codecs,
+        use_dictionary=coding.dictionaries,
+        write_statistics=False,
+        dictionary_pagesize_limit=_DICTIONARY_BYTES,
     )
     for batch in batches:
         columns = [_with_child(batch[field.name]) if _keyless(field.type) else batch[field.name] for field in schema]
@@ -149,10 +165,15 @@ def _complete(table: pa.Table, kind: type[Row]) -> pa.Table:
     """Return the table with every column of the action, under our names."""
     wire = {column.name: column.wire for column in columns_of(kind)}
     columns = {}
+
+    @cache
+    def nothing(kind: pa.DataType) -> pa.ChunkedArray:
+        return pa.chunked_array([pa.nulls(table.num_rows, kind)], kind)
+
     for field in schema_of(kind, ActionKeys()):
         name = wire.get(field.name, field.name)
         if name not in table.schema.names:
-            columns[field.name] = pa.chunked_array([pa.nulls(table.num_rows, field.type)], field.type)
+            columns[field.name] = nothing(field.type)
         elif table.schema.field(name).type == _NO_KEYS:
             columns[field.name] = _without_child(table[name])
         else:

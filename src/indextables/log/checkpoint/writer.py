@@ -28,7 +28,7 @@ from indextables.log.checkpoint.arrange import Arrangement
 from indextables.log.checkpoint.gather import batches
 from indextables.log.checkpoint.json_form import decode_json, encode_json
 from indextables.log.checkpoint.manifest import Manifest, Part, decode_manifest, digest, encode_manifest, facts_of, seal
-from indextables.log.checkpoint.parts import ROW_GROUP, check_part, encode_part, stored_schema, worthwhile
+from indextables.log.checkpoint.parts import ROW_GROUP, Coding, check_part, encode_part, stored_schema, worthwhile
 from indextables.log.checkpoint.pointer import Pointer, write_pointer
 from indextables.log.layout import json_checkpoint_path, manifest_path, part_path
 
@@ -211,7 +211,7 @@ class CheckpointWriter:
             return [], 0
         arrangement = Arrangement(snapshot)
         schema = stored_schema(table)
-        per_row, codec = _estimate(table, schema, self._settings.checkpoint.compression)
+        per_row, coding = _estimate(table, schema, self._settings.checkpoint.compression)
         largest = self._settings.checkpoint.max_file_size
         largest = largest if per_row * table.num_rows <= largest else min(largest, _PART)
         slices = arrangement.slices(rows_per_part=max(1, int(largest / per_row)), previous=previous)
@@ -223,7 +223,7 @@ class CheckpointWriter:
             name = part_path(snapshot.version, part=number + 1, of=len(slices))
             part = self._put_part(
                 name,
-                lambda: encode_part(batches(table, piece.rows, size=ROW_GROUP), Add, schema, codec=codec),
+                lambda: encode_part(batches(table, piece.rows, size=ROW_GROUP), Add, schema, coding=coding),
                 len(piece.rows),
                 snapshot.version,
             )
@@ -245,7 +245,7 @@ class CheckpointWriter:
         codec = self._settings.checkpoint.compression
         return self._put_part(
             part_path(version, kind=kind.key),
-            lambda: encode_part([rows], kind, stored_schema(rows), codec=codec),
+            lambda: encode_part([rows], kind, stored_schema(rows), coding=Coding(codec)),
             rows.num_rows,
             version,
         )
@@ -276,12 +276,12 @@ class CheckpointWriter:
         return part
 
 
-def _estimate(table: pa.Table, schema: pa.Schema, codec: str) -> tuple[float, dict[str, str]]:
-    """Estimate from rows all over the table how many bytes a row takes in a part, and which columns are worth compressing."""
+def _estimate(table: pa.Table, schema: pa.Schema, codec: str) -> tuple[float, Coding]:
+    """Estimate from rows all over the table how many bytes a row takes in a part, and how its columns are best written."""
     rows = np.unique(np.linspace(0, table.num_rows - 1, min(_SAMPLE, table.num_rows)).astype(np.int64))
     sample = list(batches(table, rows, size=ROW_GROUP))
-    codecs = worthwhile(encode_part(sample, Add, schema, codec=codec), codec)
-    return max(1.0, len(encode_part(sample, Add, schema, codec=codecs)) / len(rows)), codecs
+    coding = worthwhile(sample, Add, schema, codec=codec)
+    return max(1.0, len(encode_part(sample, Add, schema, coding=coding)) / len(rows)), coding
 
 
 def _entries(state: LogState) -> int:
