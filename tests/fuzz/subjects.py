@@ -92,7 +92,7 @@ def _vouched(entry: Part, data: bytes) -> Part:
         rows = pq.read_metadata(pa.BufferReader(data)).num_rows
     except Exception:  # noqa: BLE001 - the reader must cope with whatever this is
         rows = entry.rows
-    return msgspec.structs.replace(entry, rows=rows, bytes=len(data), sha256=digest(data))
+    return msgspec.structs.replace(entry, rows=rows, bytes=len(data), sha256=digest(data), crc32=None)
 
 
 @cache

@@ -37,6 +37,7 @@ class Part(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defau
         rows: How many rows it has.
         bytes: How large it is.
         sha256: Of its bytes.
+        crc32: Of its bytes too, for readers: where a processor has no instructions for the other, that takes longer than reading.
         first: The key of its first row, by which the parts are sorted: the texts of the partition values, then the path.
         partitions: What partition values occur in it.
     """
@@ -45,6 +46,7 @@ class Part(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defau
     rows: int
     bytes: int
     sha256: str
+    crc32: int | None = None
     first: tuple[str | None, ...] = ()
     partitions: PartitionBounds = {}
 

@@ -7,6 +7,7 @@ files that the next cleanup takes away.
 from __future__ import annotations
 
 import logging
+import zlib
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
@@ -263,7 +264,7 @@ class CheckpointWriter:
     def _put_part(self, path: str, encoded: Callable[[], bytes], rows: int, version: int) -> Part:
         """Write a part under a name that nobody has used before, and read it back."""
         data = encoded()  # made here, so that nobody else holds it when it is let go
-        part = Part(path=path, rows=rows, bytes=len(data), sha256=digest(data))
+        part = Part(path=path, rows=rows, bytes=len(data), sha256=digest(data), crc32=zlib.crc32(data))
         if not self._created(path, data):
             unique = self._runtime.new_id()
             part = msgspec.structs.replace(part, path=f"{path.removesuffix('.parquet')}.{unique}.parquet")

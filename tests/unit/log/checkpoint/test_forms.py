@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+import zlib
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -18,6 +21,7 @@ from indextables.errors import (
 )
 from indextables.log.checkpoint.finder import CheckpointFinder
 from indextables.log.checkpoint.finder import Place as Found
+from indextables.log.checkpoint.manifest import decode_manifest, encode_manifest
 from indextables.log.codec import decode, encode
 from indextables.log.layout import (
     POINTER,
@@ -72,8 +76,23 @@ class TestParquet:
         part = manifest["files"][0]
         assert (part["path"], part["rows"]) == (part_path(5), 2)
         assert part["partitions"] == {"day": ["2024-01-01", "2024-01-01", True]}
-        assert len(part["sha256"]) == 64
+        data = place.model.get(part["path"])
+        assert part["sha256"] == hashlib.sha256(data).hexdigest()
+        assert part["crc32"] == zlib.crc32(data)
         assert len(manifest["checksum"]) == 64
+
+    def test_a_manifest_of_before_there_was_a_quick_checksum_is_read_by_the_other(self) -> None:
+        place, log = table()
+        log.checkpoint()
+        manifest = decode_manifest(place.model.get(manifest_path(5)), version=5, path="")
+        old = [msgspec.structs.replace(part, crc32=None) for part in manifest.files]
+        place.model.put(manifest_path(5), encode_manifest(msgspec.structs.replace(manifest, files=old)))
+        part = place.model.get(part_path(5))
+        finder = CheckpointFinder(place.model, Settings())
+        assert finder.load(Found(version=5, parquet=True)).state.files.num_rows == 2
+        place.model.put(part_path(5), part[:-20] + b"x" + part[-19:])
+        with pytest.raises(CheckpointCorruptionError, match="do not match the manifest"):
+            finder.load(Found(version=5, parquet=True))
 
     def test_leaves_a_pointer_behind(self) -> None:
         place, log = table()
