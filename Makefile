@@ -3,6 +3,9 @@ SHELL := bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
 
+# Hundreds of processes of the tests import the project: what one compiled serves the others, whatever the machine prefers.
+export PYTHONDONTWRITEBYTECODE =
+
 PYTHON ?=
 VENV := .venv
 BIN := $(VENV)/bin

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 KILLS = int(os.environ.get("LAKEKEEPER_KILLS", "6"))
 STRIDE = int(os.environ.get("LAKEKEEPER_STRIDE", "3"))  # every how many-th step of rollback and cleanup
-EVERY = int(os.environ.get("LAKEKEEPER_EVERY", "8"))  # every how many-th pair of crashes
+EVERY = int(os.environ.get("LAKEKEEPER_EVERY", "12"))  # every how many-th pair of crashes
 LEAST = {"compact": 15, "rollback": 12, "cleanup": 4}
 
 

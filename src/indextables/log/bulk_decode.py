@@ -270,4 +270,6 @@ class _Decoder:
 
 
 def _concatenated(pieces: list[pa.Table], schema: pa.Schema) -> pa.Table:
-    return pa.concat_tables([piece.cast(schema) for piece in pieces]) if pieces else schema.empty_table()
+    if not pieces:
+        return schema.empty_table()
+    return pa.concat_tables([piece if piece.schema.equals(schema) else piece.cast(schema) for piece in pieces])

@@ -7,7 +7,7 @@ structs with one text child for each key that occurs. In a column absent and nul
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Generic, NamedTuple, TypeAlias, TypeVar
 
 import msgspec
@@ -152,6 +152,7 @@ def wire_type(kind: type[Row], keys: ActionKeys) -> pa.DataType:
     return pa.struct([(column.wire, _column_type(column, keys)) for column in present_columns(kind, keys)])
 
 
+@lru_cache(maxsize=64)
 def schema_of(kind: type[Row], keys: ActionKeys) -> pa.Schema:
     """Return the schema of an action's table."""
     fields = [(column.name, _column_type(column, keys)) for column in columns_of(kind)]

@@ -60,6 +60,7 @@ class Model(Store):
         now_ms: The store's own clock, from which modification times come. By default every write is one millisecond later.
     """
 
+    is_near = True
     _files: Namespace
 
     def __init__(self, *, now_ms: Callable[[], int] | None = None) -> None:
