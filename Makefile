@@ -15,7 +15,7 @@ VERSITYGW_VERSION := v1.8.0
 S3_SERVER := $(TOOLS)/bin/versitygw
 HDFS_READY := $(TOOLS)/hdfs/.ready
 
-.PHONY: help setup java demo test test-browser test-spark-versions test-s3 test-hdfs proof lint format bench bench-check docs clean
+.PHONY: help setup java demo test test-browser test-spark-versions test-s3 test-hdfs proof coverage lint format bench bench-check docs clean
 
 help: ## Show this list
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## (.*)/  make \1|\2/' | column -t -s '|'
@@ -56,6 +56,12 @@ proof: $(READY) java ## Run the reliability suites and write docs/reliability.md
 	$(WITH_JAVA) CI=true $(BIN)/pytest -n 2 --dist loadgroup -o junit_family=xunit1 --junitxml=build/proof.xml \
 	  $$($(BIN)/python tools/proof.py --suites)
 	$(BIN)/python tools/proof.py build/proof.xml
+
+coverage: $(READY) java ## Run the tests with branch coverage, and check what must be covered whole
+	@mkdir -p build
+	$(WITH_JAVA) $(BIN)/pytest -n 2 --dist loadgroup --ignore=tests/s3 --ignore=tests/hdfs --ignore=tests/browser \
+	  --cov --cov-report=json:build/coverage.json $(ARGS)
+	$(BIN)/python tools/covered.py build/coverage.json
 
 lint: $(READY) ## Check style, types and layers
 	$(BIN)/ruff check .

@@ -110,7 +110,7 @@ class _Text:
         return self.octets[self.starts[row] : self.behind[row]].tobytes()
 
     def is_simple(self) -> bool:
-        """Find the quotes, and tell whether the lines are short, and UTF-8 without escapes but those of quotes and without control bytes."""
+        """Find the quotes, and tell whether there are only short lines of UTF-8, without control bytes and escapes but of quotes."""
         octets = self.octets
         if int(np.count_nonzero(octets < _BLANK)) != len(self.starts) or int((self.behind - self.starts).max()) > _LONG:
             return False
@@ -134,6 +134,8 @@ class _Text:
         """Tell which lines hold a text in a place; None if all do."""
         width = len(text)
         inside: Mask = (at >= 0) & (at <= len(self.octets) - width)
+        if not inside.any():
+            return inside
         if not inside.all():
             at = np.where(inside, at, 0)
         windows = np.ndarray((len(self.octets) - width + 1,), f"V{width}", self.octets, strides=(1,))

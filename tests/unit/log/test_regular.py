@@ -87,6 +87,13 @@ class TestRegularLines:
             data = commit([add(number, tags=tags) for number in range(20)])
             assert read(data, reader=reader) == exactly(data)
 
+    def test_a_remembered_shape_may_be_longer_than_all_that_is_read_next(self) -> None:
+        reader, keys = RegularReader(), KEYS.widened(ActionKeys(fields=("stats",)))
+        long = commit([add(number, stats="s" * 10_000) for number in range(20)])
+        assert read(long, keys=keys, reader=reader) == exactly(long, keys)
+        short = commit([add(1)])
+        assert read(short, keys=keys, reader=reader) == exactly(short, keys)
+
     def test_lines_of_other_kinds_stand_between_them_unread(self) -> None:
         other = b'{"remove":{"path":"x","dataChange":true}}\n'
         lines = [line + b"\n" for line in commit([add(number) for number in range(20)]).splitlines()]
