@@ -51,6 +51,7 @@ CLUSTER = textwrap.dedent(
         .config("spark.driver.host", "127.0.0.1")
         .config("spark.ui.enabled", "false")
         .config("spark.executor.memory", "512m")
+        .config("spark.executor.extraJavaOptions", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
         .config("spark.speculation", "true")
         .config("spark.speculation.interval", "100ms")
         .config("spark.speculation.minTaskRuntime", "100ms")

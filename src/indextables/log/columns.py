@@ -174,8 +174,13 @@ def table_of(kind: type[Row], rows: Sequence[tuple[int, int, Row]], keys: Action
     columns.append([version for version, _, _ in rows])
     columns.append([ordinal for _, ordinal, _ in rows])
     columns.append([encode_extra(action) for _, _, action in rows])
-    arrays = [pa.array(values, type=field.type) for values, field in zip(columns, schema, strict=True)]
+    arrays = [_array(values, field.type) for values, field in zip(columns, schema, strict=True)]
     return pa.Table.from_arrays(arrays, schema=schema)
+
+
+def _array(values: list[object], kind: pa.DataType) -> pa.Array:
+    """Return values as an array; most fields of an action are optional, and to make nulls takes a fifth of the time."""
+    return pa.nulls(len(values), kind) if all(value is None for value in values) else pa.array(values, type=kind)
 
 
 def keys_of(actions: Iterable[object]) -> ActionKeys:
