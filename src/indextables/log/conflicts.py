@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import pyarrow.compute as pc
 
-from indextables.log.actions import Add, MetaData, Protocol, Remove, Skip
+from indextables.log.actions import Add, MetaData, Protocol, Remove
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -154,7 +154,7 @@ def kinds_of(actions: Iterable[Action]) -> set[Kind]:
                 kinds.add(Kind.METADATA)
             case Protocol():
                 kinds.add(Kind.PROTOCOL)
-            case Skip():
+            case _:
                 kinds.add(Kind.SKIP)
     return kinds | _file_kinds(adds=adds, removes=removes, changes=changes)
 

@@ -13,6 +13,7 @@ from indextables.errors import (
     StorageUnavailableError,
     VersionNotFoundError,
 )
+from indextables.log import cleanup
 from indextables.log.floor import raise_floor, read_floor
 from indextables.log.layout import (
     CHECKPOINT_DIRECTORY,
@@ -117,6 +118,17 @@ class TestWhatIsOldEnough:
         ):
             with pytest.raises(VersionNotFoundError, match="9 to 12"):
                 reader.snapshot(8)
+
+    @pytest.mark.parametrize("tail", [2, 1000])
+    def test_goes_although_the_young_ones_in_the_middle_are_not_listed(
+        self, tail: int, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(cleanup, "_TAIL", tail)
+        table = aged_table(old=8, young=20)
+        table.open().checkpoint()
+        result = table.open(**FEW).cleanup()
+        assert (result.oldest_version, result.commits) == (9, 9)
+        assert shown(table) == {version: model_of(version) for version in range(9, 29)}
 
     def test_history_shows_what_is_left(self) -> None:
         table = aged_table()

@@ -15,14 +15,17 @@ from indextables.errors import (
     CommitUnknownError,
     ConcurrentWriteError,
     IndexTablesError,
+    LogCorruptionError,
     PermissionDeniedError,
     TableNotFoundError,
     VersionNotFoundError,
 )
+from indextables.log import commit
 from indextables.log.actions import Protocol, Remove, Skip
 from indextables.log.codec import detect
 from indextables.log.commit import encode_commit
 from indextables.log.conflicts import Kind
+from indextables.log.layout import commit_path
 from indextables.testing.faulty import FaultKind, Plan
 from tests.support.logs import SCHEMA, Place, add, facts, foreign_add, new_table, paths
 
@@ -101,6 +104,14 @@ class TestTheNextVersion:
         result = place.open(before=before).log.add_files([add("mine")])
         assert len(reads) == 5
         assert (result.attempts, result.version) == (2, 7)
+
+    def test_is_tried_after_so_many_looks_though_others_may_have_come(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(commit, "_MOST_LOOKS", 1)
+        place, _ = new_table()
+        other = place.log()
+        slow = place.open(before=losing(place, 2, lambda number: other.add_files([add(f"other{number}")]))).log
+        assert slow.add_files([add("mine")]).version == 3
+        assert paths(slow) == ["mine", "other0", "other1"]
 
     def test_is_dated_after_the_one_before_even_if_the_clock_stands_still(self) -> None:
         _, log = new_table()
@@ -307,6 +318,13 @@ class TestTheVersionThatWasRead:
         with pytest.raises(VersionNotFoundError):
             log.commit([add("g")], operation=Kind.APPEND, read_version=7)
         assert log.latest_version() == 1
+
+    def test_is_no_basis_where_a_commit_since_is_damaged(self) -> None:
+        place, log = new_table(files=3)
+        place.model.put(commit_path(2), b"no commit\n")
+        with pytest.raises(LogCorruptionError):
+            place.log().commit([add("g")], operation=Kind.APPEND, read_version=1)
+        assert log.latest_version() == 3
 
     def test_may_be_newer_than_what_this_process_knew(self) -> None:
         place, log = new_table()

@@ -8,9 +8,11 @@ import pytest
 from indextables.config import Settings
 from indextables.errors import ConcurrentWriteError, NotFoundError, ProtocolError, VersionNotFoundError
 from indextables.log.actions import Add, MetaData, Protocol
+from indextables.log.columns import ActionKeys, table_of
 from indextables.log.commit_info import COMMIT_TAG, WRITER_TAG
 from indextables.log.layout import commit_path
 from indextables.log.restore import DataFilesMissingError
+from indextables.log.restore import without_facts as rows_without_facts
 from indextables.testing.models import S3Model
 from indextables.testing.virtual import virtual_runtime
 from tests.support.logs import SCHEMA, Place, add, foreign_add, kinds, new_table, paths
@@ -99,6 +101,11 @@ def test_does_not_vouch_for_adds_of_others() -> None:
         "theirs": False,
         "ours": True,
     }
+
+
+def test_brings_back_no_facts_of_a_commit_where_an_add_had_no_other_tags() -> None:
+    rows = table_of(Add, [(1, 0, add("f", tags={COMMIT_TAG: "{}"}))], ActionKeys(tags=(COMMIT_TAG,)))
+    assert rows_without_facts(rows)["tags"].to_pylist() == [None]
 
 
 def test_brings_back_an_add_that_was_replaced_under_the_same_path() -> None:
