@@ -131,6 +131,15 @@ def add_partition(
     lake: Lake, table: HiveTable, values: Sequence[str], *, location: str | None = None, **parameters: str
 ) -> str:
     """Register a partition and return its location; its directory comes into being with it."""
+    added = partition_of(table, values, location=location, **parameters)
+    lake.metastore.add_partitions(table, [added])
+    return added.location
+
+
+def partition_of(
+    table: HiveTable, values: Sequence[str], *, location: str | None = None, **parameters: str
+) -> HivePartition:
+    """Return a partition as it is registered."""
     place = location or f"{table.location}/{partition_name([key.name for key in table.keys], values)}"
     raw = Struct()
     raw.set(1, Kind.LIST, strings(values))
@@ -138,8 +147,7 @@ def add_partition(
     raw.set(3, Kind.STRING, table.name)
     raw.set(6, Kind.STRUCT, table.storage.at(place))
     raw.set(7, Kind.MAP, Mapping(Kind.STRING, Kind.STRING, dict(parameters)))
-    lake.metastore.add_partitions(table, [HivePartition(raw)])
-    return place
+    return HivePartition(raw)
 
 
 def events(start: int, count: int) -> pa.Table:

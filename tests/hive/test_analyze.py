@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from indextables.hive import Lake, analyze
 from indextables.hive.filesystem import Entry, FileSystems
 from indextables.hive.local import LocalFileSystem
-from tests.hive.tables import add_partition, create_table
+from tests.hive.tables import create_table, partition_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import pytest
 
 PARTITIONS = 240
-FILES = 400
+FILES = 200
 
 
 class Crowded(LocalFileSystem):
@@ -32,8 +32,7 @@ def test_memory_is_that_of_one_batch_however_many_partitions_there_are(
 ) -> None:
     monkeypatch.setattr("indextables.hive.plan.BATCH", 20)
     table = create_table(lake, f"{database}.wide", f"{tmp_path}/wide", keys=[("n", "int")])
-    for number in range(PARTITIONS):
-        add_partition(lake, table, [str(number)])
+    lake.metastore.add_partitions(table, [partition_of(table, [str(number)]) for number in range(PARTITIONS)])
     crowded = replace(lake, systems=FileSystems({"file": lambda _: Crowded(), "": lambda _: Crowded()}))
     seen: list[tuple[int, int]] = []
     peaks = []
