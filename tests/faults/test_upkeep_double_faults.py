@@ -14,7 +14,7 @@ import pytest
 
 from indextables.testing.faulty import ALL, Crash, FaultKind, FaultStore, Plan, sweep
 from indextables.testing.virtual import dice
-from tests.faults.upkeep_judge import RECOVERY, STORES, Witnessed, aftermath
+from tests.faults.upkeep_judge import RECOVERY, STORES, Witnessed, WitnessedPosix, aftermath
 from tests.faults.upkeep_scenarios import JOBS, Job, Yard, start
 
 if TYPE_CHECKING:
@@ -78,6 +78,22 @@ def test_upkeep_that_was_interrupted_is_survived_when_the_next_run_fails_too(
     record_property("double faults of upkeep", CASES)
     print(f"{CASES} double faults, {len(broken)} with broken promises")
     assert not broken, "\n".join(broken[:20])
+
+
+@pytest.mark.parametrize(
+    ("name", "first", "second"),
+    [
+        # A cleanup took a checkpoint that was listed and not found for a deleted one, and deleted its part.
+        (
+            "commit, checkpoint and cleanup",
+            Plan(70, FaultKind.CRASH_BEFORE, "forever"),
+            Plan(59, FaultKind.MISSING, "once", 26),
+        ),
+        ("cleanup once more", Plan(73, FaultKind.CRASH_AFTER, "forever"), Plan(37, FaultKind.MISSING, "forever", 47)),
+    ],
+)
+def test_pairs_of_faults_that_once_broke_a_promise(name: str, first: Plan, second: Plan) -> None:
+    assert judge(BY_NAME[name], WitnessedPosix, first, second) == []
 
 
 def test_there_are_as_many_double_faults_as_promised() -> None:

@@ -184,10 +184,8 @@ class Cleaner:
         for version in staying:
             try:
                 used.update(part.path for part in self._finder.manifest(version).all_parts)
-            except NotFoundError:
-                continue
-            except CheckpointError:
-                return []  # what it consists of is not known
+            except (CheckpointError, NotFoundError):
+                return []  # what it consists of is not known: one that is listed and not found may be there after all
         return [meta for meta in doubtful if meta.path not in used]
 
     def _delete(self, paths: Sequence[str], progress: Callable[[int, int], None] | None) -> list[str]:
