@@ -247,8 +247,8 @@ class _Filling:
         children = [self._values((column.wire, name), pa.string()) for name in names]
         absent = [match.shape.fixed.get((column.wire, None)) is None for match in self._matches]
         missing = self._in_order([np.full(count, flag) for flag, count in zip(absent, self._counts, strict=True)])
-        if not names:
-            return pa.array([{}] * len(missing), pa.struct([]), mask=missing)
+        if not names:  # a map without keys is nothing but whether it is there
+            return pa.Array.from_buffers(pa.struct([]), len(missing), [pa.array(~missing).buffers()[1]])
         return pa.StructArray.from_arrays(children, names=names, mask=pa.array(missing) if any(absent) else None)
 
     def _values(self, place: Place, kind: pa.DataType) -> pa.Array:

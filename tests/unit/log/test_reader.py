@@ -27,6 +27,7 @@ class Gated(FaultStore):
         self.closed = {commit_path(version) for version in closed}
         self.running = self.most = 0
         self._count = threading.Lock()
+        self.threads: set[str] = set()
 
     def get(self, path: str) -> bytes:
         with self._count:
@@ -73,6 +74,28 @@ def test_no_more_reads_run_at_once_than_allowed(model: S3Model, parallelism: int
     read_commits(store, range(41), parallelism=parallelism, timeout_s=30)
     assert store.most <= parallelism
     assert len(store.calls) == 41
+
+
+def test_a_store_that_is_near_is_read_without_threads(model: S3Model) -> None:
+    store = Gated(model, set())
+    store.is_near = True
+    before = threading.active_count()
+    assert [version for version, _ in read_commits(store, range(41), parallelism=4, timeout_s=30)] == list(range(41))
+    assert (store.most, threading.active_count()) == (1, before)
+
+
+def test_a_store_that_is_near_and_slow_is_read_in_threads_after_the_first_block(model: S3Model) -> None:
+    class Slow(Gated):
+        def get(self, path: str) -> bytes:
+            with self._count:
+                self.threads.add(threading.current_thread().name)
+            time.sleep(0.002)
+            return super().get(path)
+
+    store = Slow(model, set())
+    store.is_near, store.threads = True, set()
+    assert [version for version, _ in read_commits(store, range(41), parallelism=4, timeout_s=30)] == list(range(41))
+    assert len(store.threads) > 1
 
 
 def test_a_time_limit_ends_in_one_error_that_names_what_was_not_read(hanging: Gated) -> None:

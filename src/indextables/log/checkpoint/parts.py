@@ -175,8 +175,8 @@ def _complete(table: pa.Table, kind: type[Row]) -> pa.Table:
     columns = {}
 
     @cache
-    def nothing(kind: pa.DataType) -> pa.ChunkedArray:
-        return pa.chunked_array([pa.nulls(table.num_rows, kind)], kind)
+    def nothing(of: pa.DataType) -> pa.ChunkedArray:
+        return pa.chunked_array([pa.nulls(table.num_rows, of)], of)
 
     for field in schema_of(kind, ActionKeys()):
         name = wire.get(field.name, field.name)
