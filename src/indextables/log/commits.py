@@ -13,6 +13,7 @@ from indextables.log.floor import read_floor
 from indextables.log.layout import commit_path
 from indextables.log.lines import parse_lines
 from indextables.log.reader import stream_commits
+from indextables.runtime import SYSTEM
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from indextables.log.actions import Action
     from indextables.log.cache import Level
     from indextables.log.columns import ActionColumns
+    from indextables.runtime import Runtime
     from indextables.storage.base import Store
 
 _FEW: Final = 16
@@ -31,11 +33,14 @@ _T = TypeVar("_T")
 class CommitReader:
     """Reads commits of one log; a few at a time they are kept, many at a time they are not worth the memory."""
 
-    def __init__(self, store: Store, settings: Settings, cache: Level[bytes] | None = None) -> None:
+    def __init__(
+        self, store: Store, settings: Settings, cache: Level[bytes] | None = None, *, runtime: Runtime = SYSTEM
+    ) -> None:
         self.store = store
         self.checkpoints = CheckpointFinder(store, settings)
         self._settings = settings
         self._cache = cache
+        self._runtime = runtime
         self._keys = ActionKeys()
         self._generation = 0
 
@@ -113,4 +118,10 @@ class CommitReader:
     def _stream(self, versions: Sequence[int]) -> Iterator[tuple[int, bytes]]:
         checkpoint = self._settings.checkpoint
         parallelism = checkpoint.parallelism if self._settings.transaction.use_optimized else 1
-        return stream_commits(self.store, versions, parallelism=parallelism, timeout_s=checkpoint.read_timeout_s)
+        return stream_commits(
+            self.store,
+            versions,
+            parallelism=parallelism,
+            timeout_s=checkpoint.read_timeout_s,
+            runtime=self._runtime,
+        )

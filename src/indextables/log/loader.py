@@ -56,7 +56,7 @@ class Loader:
         self._commits: Level[bytes] = self._level(share=8)
         self._snapshots: Level[Snapshot] = self._level()
         self._lists: Level[list[int]] = self._level()
-        self.reader = CommitReader(store, settings, self._commits if self._caching else None)
+        self.reader = CommitReader(store, settings, self._commits if self._caching else None, runtime=runtime)
         self._replay = Replay(self.reader, settings, runtime)
 
     def _level(self, *, share: int = 1) -> Level[Any]:

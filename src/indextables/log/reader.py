@@ -12,6 +12,7 @@ from indextables.runtime import SYSTEM
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
+    from indextables.runtime import Runtime
     from indextables.storage.base import Store
 
 _FEW: Final = 2
@@ -22,14 +23,14 @@ _PORTION_BYTES: Final = 16 << 20
 
 
 def read_commits(
-    store: Store, versions: Sequence[int], *, parallelism: int, timeout_s: float
+    store: Store, versions: Sequence[int], *, parallelism: int, timeout_s: float, runtime: Runtime = SYSTEM
 ) -> list[tuple[int, bytes]]:
     """Return the bytes of several commits, in the order of their versions; see `stream_commits`."""
-    return list(stream_commits(store, versions, parallelism=parallelism, timeout_s=timeout_s))
+    return list(stream_commits(store, versions, parallelism=parallelism, timeout_s=timeout_s, runtime=runtime))
 
 
 def stream_commits(
-    store: Store, versions: Sequence[int], *, parallelism: int, timeout_s: float
+    store: Store, versions: Sequence[int], *, parallelism: int, timeout_s: float, runtime: Runtime = SYSTEM
 ) -> Iterator[tuple[int, bytes]]:
     """Yield the bytes of several commits, in the order of their versions, while later ones are still being read.
 
@@ -52,7 +53,7 @@ def stream_commits(
         return entries
 
     if store.is_near:
-        yield from _read_here(blocks, read)
+        yield from _read_here(blocks, read, runtime)
     if not blocks:
         return
     pool = ThreadPoolExecutor(min(parallelism, len(blocks)), thread_name_prefix="indextables-read")
@@ -73,7 +74,7 @@ def stream_commits(
 
 
 def _read_here(
-    blocks: list[Sequence[int]], read: Callable[[Sequence[int]], list[tuple[int, bytes]]]
+    blocks: list[Sequence[int]], read: Callable[[Sequence[int]], list[tuple[int, bytes]]], runtime: Runtime
 ) -> Iterator[tuple[int, bytes]]:
     """Read blocks in this thread, and take them from the list, for as long as a file takes no longer than a thread's wake-up.
 
@@ -83,9 +84,9 @@ def _read_here(
     size = 0
     is_quick = True
     while blocks and is_quick:
-        started = SYSTEM.monotonic()
+        started = runtime.monotonic()
         entries = read(blocks.pop(0))
-        is_quick = SYSTEM.monotonic() - started < _QUICK_S * len(entries)
+        is_quick = runtime.monotonic() - started < _QUICK_S * len(entries)
         held += entries
         size += sum(len(data) for _, data in entries)
         if size >= _PORTION_BYTES:

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from indextables.errors import CheckpointError, LogCorruptionError, NotFoundError, VersionNotFoundError
+from indextables.log.checkpoint.finder import Place
 from indextables.log.commits import CommitReader
 from indextables.log.floor import read_floor
 from indextables.log.log import TransactionLog
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from indextables.config import Settings
-    from indextables.log.snapshot import Snapshot
     from indextables.runtime import Runtime
     from indextables.storage.base import Store
 
@@ -42,7 +42,7 @@ class References:
 
     def __init__(self, store: Store, settings: Settings, runtime: Runtime) -> None:
         self._store = store
-        self._reader = CommitReader(store, settings)
+        self._reader = CommitReader(store, settings, runtime=runtime)
         log = TransactionLog(store, settings=settings, runtime=runtime)
         self.newest = log.snapshot()
         while True:
@@ -55,7 +55,7 @@ class References:
                     raise
                 continue  # a cleanup took commits away since they were listed
             break
-        self._paths = _distinct([self.newest.files["path"], *(base.files["path"] for base in bases), added])
+        self._paths = _distinct([self.newest.files["path"], *bases, added])
         self._upto = self.newest.version
 
     def needed(self, paths: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
@@ -72,23 +72,37 @@ class References:
     def _added(self, versions: Sequence[int]) -> pa.ChunkedArray:
         return self._reader.columns(versions).adds["path"]
 
-    def _bases(self, log: TransactionLog, versions: Sequence[int]) -> list[Snapshot]:
-        """Return the oldest version, and older ones of which there is only a checkpoint.
+    def _bases(self, log: TransactionLog, versions: Sequence[int]) -> list[pa.ChunkedArray]:
+        """Return the files of the oldest version, and of older ones of which there is only a checkpoint.
 
         Where commits are there that no checkpoint precedes, the first version that can be loaded stands for the oldest one.
         """
         marks = checkpoint_versions(self._store)
-        found = [base for mark in sorted(marks) if mark < versions[0] and (base := _load(log, mark)) is not None]
+        found = [
+            files for mark in sorted(marks) if mark < versions[0] and (files := self._summed_up(log, mark)) is not None
+        ]
         for version in [versions[0], *sorted(mark for mark in marks if mark > versions[0])]:
             oldest = _load(log, version)
             if oldest is not None:
                 return [*found, oldest]
-        return [*found, self.newest]
+        return found
+
+    def _summed_up(self, log: TransactionLog, mark: int) -> pa.ChunkedArray | None:
+        """Return the files of a version that has a checkpoint, without a listing for each one of many."""
+        for parquet in (True, False):
+            try:
+                loaded = self._reader.checkpoints.load(Place(version=mark, parquet=parquet))
+            except (CheckpointError, NotFoundError):
+                continue
+            metadata = loaded.state.metadata
+            if loaded.ours and metadata is not None and metadata.id == self.newest.metadata.id:
+                return loaded.state.files["path"]
+        return _load(log, mark)
 
 
-def _load(log: TransactionLog, version: int) -> Snapshot | None:
+def _load(log: TransactionLog, version: int) -> pa.ChunkedArray | None:
     try:
-        return log.snapshot(version)
+        return log.snapshot(version).files["path"]
     except _UNLOADABLE:
         return None
 

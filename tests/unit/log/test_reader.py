@@ -12,6 +12,7 @@ from indextables.log.layout import commit_path
 from indextables.log.reader import read_commits
 from indextables.testing.faulty import FaultStore
 from indextables.testing.models import S3Model
+from indextables.testing.virtual import virtual_runtime
 from tests.support.logs import Place, new_table
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class Gated(FaultStore):
-    """Answers for some versions only once a gate is open, and remembers how many reads ran at once."""
+    """Answers for some versions only once a gate is open, and remembers how many reads ran at once, and in which threads."""
 
     def __init__(self, inner: S3Model, closed: set[int]) -> None:
         super().__init__(inner)
@@ -27,12 +28,13 @@ class Gated(FaultStore):
         self.closed = {commit_path(version) for version in closed}
         self.running = self.most = 0
         self._count = threading.Lock()
-        self.threads: set[str] = set()
+        self.threads: set[threading.Thread] = set()
 
     def get(self, path: str) -> bytes:
         with self._count:
             self.running += 1
             self.most = max(self.most, self.running)
+            self.threads.add(threading.current_thread())
         try:
             if path in self.closed:
                 self.gate.wait(30)
@@ -62,10 +64,10 @@ def test_commits_come_in_the_order_of_their_versions(model: S3Model) -> None:
 
 
 def test_one_or_two_commits_take_no_threads(model: S3Model) -> None:
-    before = threading.active_count()
-    assert [version for version, _ in read_commits(model, [3, 4], parallelism=8, timeout_s=30)] == [3, 4]
-    assert read_commits(model, [], parallelism=8, timeout_s=30) == []
-    assert threading.active_count() == before
+    store = Gated(model, set())
+    assert [version for version, _ in read_commits(store, [3, 4], parallelism=8, timeout_s=30)] == [3, 4]
+    assert read_commits(store, [], parallelism=8, timeout_s=30) == []
+    assert store.threads == {threading.current_thread()}
 
 
 @pytest.mark.parametrize("parallelism", [1, 4])
@@ -79,22 +81,24 @@ def test_no_more_reads_run_at_once_than_allowed(model: S3Model, parallelism: int
 def test_a_store_that_is_near_is_read_without_threads(model: S3Model) -> None:
     store = Gated(model, set())
     store.is_near = True
-    before = threading.active_count()
-    assert [version for version, _ in read_commits(store, range(41), parallelism=4, timeout_s=30)] == list(range(41))
-    assert (store.most, threading.active_count()) == (1, before)
+    read = read_commits(store, range(41), parallelism=4, timeout_s=30, runtime=virtual_runtime(0))
+    assert [version for version, _ in read] == list(range(41))
+    assert store.threads == {threading.current_thread()}
 
 
 def test_a_store_that_is_near_and_slow_is_read_in_threads_after_the_first_block(model: S3Model) -> None:
+    runtime = virtual_runtime(0)
+
     class Slow(Gated):
         def get(self, path: str) -> bytes:
-            with self._count:
-                self.threads.add(threading.current_thread().name)
-            time.sleep(0.002)
+            runtime.sleep(0.002)
             return super().get(path)
 
     store = Slow(model, set())
-    store.is_near, store.threads = True, set()
-    assert [version for version, _ in read_commits(store, range(41), parallelism=4, timeout_s=30)] == list(range(41))
+    store.is_near = True
+    read = read_commits(store, range(41), parallelism=4, timeout_s=30, runtime=runtime)
+    assert [version for version, _ in read] == list(range(41))
+    assert threading.current_thread() in store.threads
     assert len(store.threads) > 1
 
 

@@ -32,6 +32,7 @@ from indextables.table.store_files import list_data_files
 from indextables.testing.faulty import ALL, Crash, FaultKind, FaultStore, sweep
 from indextables.testing.models import S3Model
 from indextables.testing.virtual import EPOCH_MS, virtual_runtime
+from tests.support.effort import EFFORT
 from tests.support.logs import WatchedStore
 
 if TYPE_CHECKING:
@@ -295,6 +296,34 @@ def test_a_table_below_a_checkpoint_without_commits_keeps_what_it_needs() -> Non
     assert Table.at_store(world.model, version=3).count() == 3
 
 
+@pytest.mark.parametrize("format_", ["parquet", "json"])
+def test_many_checkpoints_that_outlived_their_commits_count_without_a_listing_for_each(format_: str) -> None:
+    def world_of(checkpoints: int) -> World:
+        world = World(**SHORT_LOG | {"spark.indextables.checkpoint.format": format_})
+        for number in range(checkpoints):
+            world.table.overwrite(pa.table({"id": [number]}))
+            world.table.log.checkpoint()
+            world.wait(0.001)
+        world.wait(1.5)
+        world.append(1000)
+        world.table.log.checkpoint()
+        return world
+
+    listings = []
+    for checkpoints in (3, 12):
+        world = world_of(checkpoints)
+        commits = world.table.log.versions()[:-1]
+        for version in commits:
+            world.model.delete(commit_path(version))
+        world.wait(100)
+        store = FaultStore(world.model)
+        assert paths(world.purge(store)) == []
+        listings.append(sum(op.startswith("list") for op, _ in store.calls))
+        for version in commits[1:]:
+            assert Table.at_store(world.model, version=version).count() == 1
+    assert listings[0] == listings[1]
+
+
 def test_a_log_with_a_gap_purges_nothing() -> None:
     world = World()
     for number in range(4):
@@ -443,10 +472,11 @@ def test_where_there_is_no_table_nothing_is_purged(tmp_path: Path) -> None:
     assert left.exists()
 
 
-MODES: tuple[Mode, ...] = ("once", "forever") if os.environ.get("INDEXTABLES_ALL_CASES") else ("once",)
+MODES: tuple[Mode, ...] = ("once",) if EFFORT == 1 else ("once", "forever")
 DISTURBING = tuple(kind for kind in ALL if kind is not FaultKind.MISSING)
 
 
+@pytest.mark.slow
 def test_no_fault_at_any_call_deletes_a_file_that_a_version_needs(record_property: Any) -> None:
     world = World(**SHORT_LOG)
     for number in range(3):
