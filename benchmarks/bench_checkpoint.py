@@ -1,6 +1,6 @@
 """What a checkpoint saves when a table is opened, beside replay and beside delta-rs with its own checkpoint, in the same run.
 
-The logs are those of bench_log.py. A partition filter is asked of a table whose checkpoint has parts; the limit of what can be
+The logs are those of made_logs.py. A partition filter is asked of a table whose checkpoint has parts; the limit of what can be
 reached is what pyarrow alone needs to read the same Parquet columns.
 
 Run: PYTHONPATH=. python benchmarks/bench_checkpoint.py [--quick] [--json PATH]
@@ -27,7 +27,8 @@ import pyarrow.parquet as pq
 from deltalake import DeltaTable
 from rich.console import Console
 
-from benchmarks.bench_log import Report, as_ms, interleaved, make_files, status_mb, write_delta_log, write_our_log
+from benchmarks.contest import Report, as_ms, interleaved, status_mb
+from benchmarks.made_logs import make_files, write_delta_log, write_our_log
 from benchmarks.measured import add_option, result, save
 from indextables.log import open as open_log
 from indextables.log.layout import CHECKPOINT_DIRECTORY, json_checkpoint_path

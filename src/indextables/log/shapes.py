@@ -23,7 +23,6 @@ _TAIL = b"}}\n"
 _ENOUGH = 4  # lines, from which on it is no accident that all have the same value in a place
 # Texts with no escape but that of a quote, and numbers with no sign: the others are rare, and read another way.
 _MEMBER = re.compile(rb'"([^"\\]+)":(?:"((?:[^"\\]|\\")*+)"|(0|[1-9][0-9]{0,17})|(true|false|null)|(\{\}?))')
-_QUOTE = re.compile(rb'(?<!\\)"')
 
 
 class Item(NamedTuple):
@@ -39,17 +38,11 @@ TEXT, NUMBER, WORD, MAP = range(2, 6)
 
 
 class Hole(NamedTuple):
-    """A place that lines fill in differently, with a text or a number."""
+    """A place that lines fill in differently, with a text or a number, and how wide those were that were seen."""
 
     place: Place
     form: int
-
-
-class Anchor(NamedTuple):
-    """How to find a fixed text in a line: its first quote is the line's quote of that number, so many bytes behind its start."""
-
-    quote: int
-    offset: int
+    widths: tuple[int, ...]
 
 
 class Shape(NamedTuple):
@@ -57,17 +50,13 @@ class Shape(NamedTuple):
 
     Attributes:
         texts: What is the same in all lines: before the first hole, between holes, behind the last one.
-        anchors: Where each text but the first is found; None for a last one that has no quote, and stands at the line's end.
         holes: What stands between the texts.
         fixed: The values of the places that are no holes; an object counts as an empty one.
-        quotes: How many quotes a line has, those inside of texts not counted.
     """
 
     texts: tuple[bytes, ...]
-    anchors: tuple[Anchor | None, ...]
     holes: tuple[Hole, ...]
     fixed: dict[Place, Value]
-    quotes: int
 
 
 def items_of(line: bytes) -> list[Item] | None:
@@ -76,13 +65,13 @@ def items_of(line: bytes) -> list[Item] | None:
     Args:
         line: The line, with its newline.
     """
-    if not line.startswith(HEAD):
+    if not line.startswith(HEAD) or not _is_clean(line):
         return None
     items: list[Item] = []
     position, field = len(HEAD), None
     while match := _MEMBER.match(line, position):
         form = match.lastindex or 0
-        name, position = match[1].decode(errors="replace"), match.end()
+        name, position = match[1].decode(), match.end()
         place = (name, None) if field is None else (field, name)
         if form == MAP:
             if field is not None:
@@ -101,6 +90,15 @@ def items_of(line: bytes) -> list[Item] | None:
             return None
         position += 1
     return None
+
+
+def _is_clean(line: bytes) -> bool:
+    """Tell whether a line is UTF-8 and its only control byte the newline at its end."""
+    try:
+        line.decode()
+    except UnicodeDecodeError:
+        return False
+    return min(line[:-1]) >= ord(" ")
 
 
 def shape_of(lines: Sequence[bytes]) -> Shape | None:
@@ -126,33 +124,24 @@ def _outline(line: bytes, items: Iterable[Item]) -> tuple[object, ...]:
 def _drawn(alike: Sequence[tuple[bytes, list[Item]]]) -> Shape:
     """Return the shape of lines that have the same outline: a hole wherever they differ, or might by the next line."""
     line, items = alike[0]
-    holes, texts, anchors = [], [], []
+    holes, texts = [], []
     fixed: dict[Place, Value] = {}
-    quotes = [match.start() for match in _QUOTE.finditer(line)]
     begin = 0
     for index, item in enumerate(items):
-        value = line[item.start : item.end]
         values = {other[others[index].start : others[index].end] for other, others in alike}
         if item.form in {TEXT, NUMBER} and (len(values) > 1 or len(alike) < _ENOUGH):
-            holes.append(Hole(item.place, item.form))
+            holes.append(Hole(item.place, item.form, tuple(sorted(set(map(len, values))))))
             texts.append(line[begin : item.start])
-            anchors.append(_anchor(quotes, begin, item.start))
             begin = item.end
         else:
-            fixed[item.place] = _value(value, item.form)
+            fixed[item.place] = _value(line[item.start : item.end], item.form)
     texts.append(line[begin:])
-    anchors.append(_anchor(quotes, begin, len(line)))
-    return Shape(tuple(texts), tuple(anchors), tuple(holes), fixed, len(quotes))
-
-
-def _anchor(quotes: Sequence[int], begin: int, end: int) -> Anchor | None:
-    number = next((number for number, quote in enumerate(quotes) if quote >= begin), len(quotes))
-    return Anchor(number, quotes[number] - begin) if number < len(quotes) and quotes[number] < end else None
+    return Shape(tuple(texts), tuple(holes), fixed)
 
 
 def _value(text: bytes, form: int) -> Value:
     if form == TEXT:
-        return text.decode(errors="replace").replace('\\"', '"')
+        return text.decode().replace('\\"', '"')
     if form == NUMBER:
         return int(text)
     return {b"true": True, b"false": False, b"null": None}[text] if form == WORD else {}

@@ -24,6 +24,7 @@ _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 _PERCENT = re.compile(r"%(?:25)*([0-9A-Fa-f]{2})")
 _DOTS = frozenset({".", ".."})
+_NOTHING = frozenset({"", *_DOTS})
 # What Hive and Spark escape in a partition directory's name, and the C1 controls, which they decode as well.
 _ESCAPED = frozenset("\"#%'*/:=?\\{[]^") | {chr(code) for code in (*range(0x20), *range(0x7F, 0xA0))}
 
@@ -33,7 +34,8 @@ def canonical(path: str) -> str:
 
     Raises:
         UnsafePathError: It is absolute, has a scheme, an empty segment, a backslash, a control character or half a surrogate
-            pair, is too long, or holds a dot segment: plain, percent-encoded however often, or in look-alike characters.
+            pair, is too long, or holds a dot segment: plain, percent-encoded however often, or in look-alike characters. Or it
+            holds an empty segment once it is decoded.
     """
     if reason := _why_unsafe(path):
         raise UnsafePathError(path, reason)
@@ -64,8 +66,8 @@ def _why_segment_unsafe(segment: str) -> str | None:
     # A partition directory may hold an escaped slash or dot: that is a value, and no store of ours decodes it.
     if "%" in segment and "=" not in segment:
         decoded = _PERCENT.sub(lambda match: chr(int(match[1], 16)), segment)
-        if not _DOTS.isdisjoint(re.split(r"[/\\]", decoded)):
-            return "it holds a dot segment"
+        if not _NOTHING.isdisjoint(re.split(r"[/\\]", decoded)):
+            return "it holds an encoded dot segment, or an encoded slash with nothing beside it"
     if len(segment.encode()) > _MAX_NAME_BYTES:
         return f"a segment is longer than {_MAX_NAME_BYTES} bytes"
     return None

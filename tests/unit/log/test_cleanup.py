@@ -14,6 +14,7 @@ from indextables.errors import (
     VersionNotFoundError,
 )
 from indextables.log import cleanup
+from indextables.log.checkpoint.finder import CheckpointFinder
 from indextables.log.floor import raise_floor, read_floor
 from indextables.log.layout import (
     CHECKPOINT_DIRECTORY,
@@ -447,6 +448,21 @@ class TestBeforeAnythingIsDeleted:
             log.cleanup()
         assert commits(table) == list(range(13))
         assert read_floor(table.model) == 0
+
+    @pytest.mark.parametrize("wrote", [True, False])
+    def test_that_checkpoint_is_looked_at_again_after_it_was_written(self, *, wrote: bool) -> None:
+        table = aged_table()
+        table.open().checkpoint()
+        settings = configured(**FEW)
+        cleaner = cleanup.Cleaner(table.model, CheckpointFinder(table.model, settings), settings, table.place().runtime)
+
+        def checkpoint_at(version: int) -> None:
+            if not wrote:
+                raise VersionNotFoundError("the table", version=version, available="0 to 12")
+
+        with pytest.raises(CheckpointError if wrote else VersionNotFoundError):
+            cleaner.clean(12, checkpoint_at=checkpoint_at)
+        assert commits(table) == list(range(13))
 
     def test_a_checkpoint_that_only_the_cache_of_a_dead_process_holds_is_made_to_last(self) -> None:
         """On a file system a name is there before it is synced. Commits must not go for the sake of such a name."""

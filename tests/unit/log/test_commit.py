@@ -12,10 +12,12 @@ import pytest
 
 from indextables.config import Compression, Retry, Settings
 from indextables.errors import (
+    AlreadyExistsError,
     CommitUnknownError,
     ConcurrentWriteError,
     IndexTablesError,
     LogCorruptionError,
+    NotFoundError,
     PermissionDeniedError,
     TableNotFoundError,
     VersionNotFoundError,
@@ -26,6 +28,7 @@ from indextables.log.codec import detect
 from indextables.log.commit import encode_commit
 from indextables.log.conflicts import Kind
 from indextables.log.layout import commit_path
+from indextables.storage.retry import RetryingStore
 from indextables.testing.faulty import FaultKind, Plan
 from tests.support.logs import SCHEMA, Place, add, facts, foreign_add, new_table, paths
 
@@ -332,6 +335,44 @@ class TestTheVersionThatWasRead:
         other.update_metadata(schema=SCHEMA.append(pa.field("more", pa.string())))
         other.add_files([add("theirs")])
         assert log.commit([add("ours")], operation=Kind.APPEND, read_version=2).version == 3
+
+
+class TestWhatOvertookACommit:
+    def test_that_cannot_be_read_leaves_its_fate_open(self) -> None:
+        place, _ = new_table()
+
+        def before(op: str, path: str) -> None:
+            if op == PUT:
+                place.model.put(path, b"no commit\n")
+
+        with pytest.raises(CommitUnknownError) as caught:
+            place.open(before=before).log.add_files([add("g")])
+        assert caught.value.version == 1
+
+    def test_is_damage_if_it_is_gone_and_nobody_cleaned_up(self) -> None:
+        place, _ = new_table(files=3)
+
+        def before(op: str, path: str) -> None:
+            if (op, path) == ("get", commit_path(2)):
+                place.model.delete(path)
+
+        with pytest.raises(NotFoundError, match=commit_path(2)):
+            place.open(before=before).log.commit([add("g")], operation=Kind.APPEND, read_version=1)
+        assert place.commits() == 3
+
+    def test_may_be_the_commit_itself(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Its bytes arrived before the answer that somebody else's were there."""
+        place, _ = new_table()
+        put = RetryingStore.put_if_absent
+
+        def put_and_deny(store: RetryingStore, path: str, data: bytes) -> None:
+            put(store, path, data)
+            raise AlreadyExistsError(path, store="the store")
+
+        monkeypatch.setattr(RetryingStore, "put_if_absent", put_and_deny)
+        result = place.log().add_files([add("g")])
+        assert (result.version, result.written) == (1, True)
+        assert paths(place.log()) == ["g"]
 
 
 class TestATableThatVanishes:

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from indextables.log.shapes import NUMBER, TEXT, Anchor, Hole, items_of, shape_of
+from indextables.log.shapes import NUMBER, TEXT, Hole, items_of, shape_of
 
 
 def line(path: str, size: int = 10, *, tags: str = '{"w":"1"}') -> bytes:
@@ -43,6 +43,9 @@ class TestItems:
             b'{"add":{}}\n',
             b'{"remove":{"a":1}}\n',
             b'{"add":{"a":1,}}\n',
+            b'{"add":{"path":"a\x1f"}}\n',
+            b'{"add":{"path":"a\xff"}}\n',
+            b'{"add":{"\xff":1}}\n',
         ],
     )
     def test_what_is_rare_or_damaged_is_left_to_others(self, odd: bytes) -> None:
@@ -54,30 +57,28 @@ class TestShapes:
         shape = shape_of([line(f"p-{number}", 100 + number) for number in range(4)])
         assert shape is not None
         assert shape.texts == (b'{"add":{"path":"', b'","size":', b',"dataChange":true,"tags":{"w":"1"}}}\n')
-        assert shape.holes == (Hole(("path", None), TEXT), Hole(("size", None), NUMBER))
+        assert shape.holes == (Hole(("path", None), TEXT, (3,)), Hole(("size", None), NUMBER, (3,)))
         assert shape.fixed == {("dataChange", None): True, ("tags", None): {}, ("tags", "w"): "1"}
-        assert shape.anchors == (Anchor(0, 1), Anchor(5, 0), Anchor(8, 1))
 
     def test_of_a_few_lines_every_text_and_number_is_a_hole_for_they_may_be_alike_by_accident(self) -> None:
         shape = shape_of([line("a")] * 3)
         assert shape is not None
         assert [hole.place for hole in shape.holes] == [("path", None), ("size", None), ("tags", "w")]
 
-    def test_a_last_text_without_a_quote_has_no_anchor(self) -> None:
-        shape = shape_of([b'{"add":{"path":"a","size":%d}}\n' % size for size in range(4)])
+    def test_a_hole_knows_how_wide_its_values_were(self) -> None:
+        shape = shape_of([line(path, size) for path, size in [("abc", 1), ("a", 20), ("xyz", 300), ("ab", 4)]])
         assert shape is not None
-        assert shape.texts[-1] == b"}}\n"
-        assert shape.anchors[-1] is None
+        assert [hole.widths for hole in shape.holes] == [(1, 2, 3), (1, 2, 3)]
 
     def test_the_shape_of_most_lines_is_taken(self) -> None:
         shape = shape_of([line("a"), line("b"), line("c", tags="null")])
         assert shape is not None
         assert ("tags", "w") in [hole.place for hole in shape.holes]
 
-    def test_escaped_quotes_are_no_quotes_of_the_line(self) -> None:
-        shape = shape_of([line('\\"a\\"'), line("b")])
+    def test_escaped_quotes_belong_to_a_value(self) -> None:
+        shape = shape_of([line('\\"a\\"')] * 4)
         assert shape is not None
-        assert shape.quotes == 16
+        assert shape.fixed["path", None] == '"a"'
 
     def test_one_odd_line_is_enough_to_have_no_shape(self) -> None:
         assert shape_of([line("a"), line("a", tags="[]")]) is None
