@@ -27,6 +27,7 @@ def demo(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Itera
     lake.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("table", TABLES, ids=lambda table: table.name)
 def test_every_picture_is_true(spark: SparkSession, demo: tuple[Lake, str], table: DemoTable) -> None:
     lake, base = demo

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -14,6 +13,7 @@ from indextables.hive import Lake, compact, list_runs, recover
 from indextables.hive.channel import SocketChannel
 from indextables.hive.metastore import Metastore
 from tests.hive.crashes import Patient
+from tests.support.effort import sample
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from indextables.hive.thrift import MessageType, Struct
     from tests.support.metastore import MetastoreService
 
-STRIDE = int(os.environ.get("LAKEKEEPER_STRIDE", "5"))
+SHARE = 1 / 5
+"""How many of the messages of a run a change takes; with more effort all have their turn."""
 
 
 class LosingChannel(SocketChannel):
@@ -57,32 +58,33 @@ def patient(lake: Lake, metastore: MetastoreService, database: str, tmp_path: Pa
     return Patient.make(lake, metastore, f"{database}.patient", f"file:{tmp_path}/place")
 
 
-def messages_of_a_run(patient: Patient, uri: str) -> int:
+def messages_of_a_run(patient: Patient, uri: str, *, name: str) -> list[int]:
+    """Return which messages of a run have a turn, the first one always among them."""
     with losing(patient.lake, uri, at=10_000, forever=False) as (lake, channel):
         compact(lake, patient.name)
     patient.restore()
-    return channel.sent
+    return [1, *sample(range(2, channel.sent + 1), SHARE, name=name)]
 
 
 def test_one_lost_answer_does_not_even_disturb_a_run(
     patient: Patient, metastore: MetastoreService, record_property: Callable[[str, object], None]
 ) -> None:
-    total = messages_of_a_run(patient, metastore.uri)
-    for at in range(1, total + 1, STRIDE):
+    messages = messages_of_a_run(patient, metastore.uri, name="lost")
+    for at in messages:
         with losing(patient.lake, metastore.uri, at=at, forever=False) as (lake, _):
             result = compact(lake, patient.name)
         assert result.files_after == 3
         assert [run.state for run in list_runs(patient.lake, table=patient.name)] == ["complete"]
         patient.check()
         patient.restore()
-    record_property("lakekeeper: lost answers of the Metastore", len(range(1, total + 1, STRIDE)))
+    record_property("lakekeeper: lost answers of the Metastore", len(messages))
 
 
 def test_a_metastore_that_goes_silent_leaves_a_run_to_recover(
     patient: Patient, metastore: MetastoreService, record_property: Callable[[str, object], None]
 ) -> None:
-    total = messages_of_a_run(patient, metastore.uri)
-    for at in range(1, total + 1, STRIDE):
+    messages = messages_of_a_run(patient, metastore.uri, name="silent")
+    for at in messages:
         with (
             losing(patient.lake, metastore.uri, at=at, forever=True) as (lake, _),
             pytest.raises(MetastoreError, match="the answer is lost"),
@@ -91,4 +93,4 @@ def test_a_metastore_that_goes_silent_leaves_a_run_to_recover(
         recover(patient.lake, table=patient.name)
         patient.heal()
         patient.restore()
-    record_property("lakekeeper: Metastores gone silent", len(range(1, total + 1, STRIDE)))
+    record_property("lakekeeper: Metastores gone silent", len(messages))

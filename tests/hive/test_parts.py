@@ -103,6 +103,7 @@ SCHEMA = pa.schema(
 )
 
 
+@pytest.mark.slow
 @given(ROWS, st.randoms(use_true_random=False))
 def test_a_check_does_not_depend_on_order_or_on_how_rows_are_cut(rows: list[dict[str, Any]], random: Any) -> None:
     table = pa.Table.from_pylist(rows, SCHEMA)
@@ -116,6 +117,7 @@ def test_a_check_does_not_depend_on_order_or_on_how_rows_are_cut(rows: list[dict
         assert Check.total([check_table(shuffled.slice(0, cut)), check_table(shuffled.slice(cut))]) == whole
 
 
+@pytest.mark.slow
 @given(ROWS.filter(len), st.data())
 def test_a_check_notices_any_changed_value(rows: list[dict[str, Any]], data: st.DataObject) -> None:
     table = pa.Table.from_pylist(rows, SCHEMA)

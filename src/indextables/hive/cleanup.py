@@ -1,8 +1,8 @@
 """Giving back the space of original files, once people are sure that they need them no more.
 
 A directory is deleted only if a finished run wrote it down, it is called as that run calls its directories, the live one is in
-place, and no table or partition points at it. The backup is dropped last: it is what proves that the directories are the run's.
-Where a run has switched locations, its original files are in directories with names of their own; the rest holds for them, too.
+place, and no table or partition of any database points at it. The backup is dropped last: it is what proves that the directories
+are the run's. Where a run has switched locations, its original files are in directories with names of their own; the rest holds for them, too.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from indextables.hive.filesystem import data_files
 from indextables.hive.find import split_name
 from indextables.hive.journal import Journal, Run, State
 from indextables.hive.names import HIDDEN_STAGING, is_staging
+from indextables.hive.pointers import pointer_at
 from indextables.tracing import span
 
 if TYPE_CHECKING:
@@ -69,8 +70,9 @@ def cleanup(lake: Lake, full_name: str, *, older_than_ms: int = 0, dry_run: bool
         ]
         places: list[str] = []
         files = size = 0
-        for run in runs:
-            held = _deletable(lake, run, journal.directories(run))
+        deletable = [_deletable(lake, run, journal.directories(run)) for run in runs]
+        _refuse_used(lake, runs, deletable)
+        for run, held in zip(runs, deletable, strict=True):
             for place in held:
                 entries = data_files(lake.systems.at(place).files(place) or ())
                 places.append(place)
@@ -80,7 +82,7 @@ def cleanup(lake: Lake, full_name: str, *, older_than_ms: int = 0, dry_run: bool
                 continue
             if held:
                 journal.set_state(run, State.CLEANING)
-            finish_cleanup(lake, run)
+            _delete(lake, run, held)
         noted.note(runs=len(runs), directories=len(places), files=files, bytes=size)
         return CleanupResult(
             table=f"{database}.{name}",
@@ -93,9 +95,18 @@ def cleanup(lake: Lake, full_name: str, *, older_than_ms: int = 0, dry_run: bool
 
 
 def finish_cleanup(lake: Lake, run: Run) -> None:
-    """Delete the directories of a run that is being cleaned up, then its backup."""
-    journal = Journal(lake)
-    for place in _deletable(lake, run, journal.directories(run)):
+    """Delete the directories of a run that was being cleaned up, then its backup.
+
+    Raises:
+        RecoveryError: A directory is not as the run left it, or is in use; nothing was deleted.
+    """
+    places = _deletable(lake, run, Journal(lake).directories(run))
+    _refuse_used(lake, [run], [places])
+    _delete(lake, run, places)
+
+
+def _delete(lake: Lake, run: Run, places: Sequence[str]) -> None:
+    for place in places:
         lake.on_step(f"delete: {place}")
         lake.systems.at(place).remove_tree(place)
         if run.staging == SWITCHED:
@@ -106,7 +117,7 @@ def finish_cleanup(lake: Lake, run: Run) -> None:
         if all(entry.is_dir for entry in system.files(f"{base}/{run.id}") or ()):
             system.remove_tree(f"{base}/{run.id}")
             system.remove_empty(base)
-    journal.forget(run)
+    Journal(lake).forget(run)
 
 
 def _age(run: Run, now: int) -> int:
@@ -115,9 +126,13 @@ def _age(run: Run, now: int) -> int:
 
 
 def _deletable(lake: Lake, run: Run, directories: Sequence[Directory]) -> list[str]:
-    used = _used_locations(lake, run)
+    """Return the directories that a run has left behind.
+
+    Raises:
+        RecoveryError: One of them may be all that is left of a live one.
+    """
     if run.staging == SWITCHED:
-        return _originals(lake, run, directories, used)
+        return _originals(lake, run, directories)
     found = []
     for directory in directories:
         system = lake.systems.at(directory.location)
@@ -128,13 +143,13 @@ def _deletable(lake: Lake, run: Run, directories: Sequence[Directory]) -> list[s
                 continue
             if not system.is_directory(directory.location):
                 raise _stop(run, f"{directory.location} is gone, and {place} may be all that is left of it")
-            if place in used:
-                raise _stop(run, f"a table or partition points at {place}")
+            if run.state is State.UNDONE and place == directory.old:
+                raise _stop(run, f"{place} came back after the run was undone, and may hold original files")
             found.append(place)
     return found
 
 
-def _originals(lake: Lake, run: Run, directories: Sequence[Directory], used: set[str]) -> list[str]:
+def _originals(lake: Lake, run: Run, directories: Sequence[Directory]) -> list[str]:
     """Return the original directories of a run that has switched locations; one that was undone has left none behind."""
     if run.state is State.UNDONE:
         return []
@@ -143,8 +158,6 @@ def _originals(lake: Lake, run: Run, directories: Sequence[Directory], used: set
         system = lake.systems.at(directory.location)
         if not system.is_directory(directory.location):
             continue
-        if any(f"{place}/".startswith(f"{directory.location}/") for place in used):
-            raise _stop(run, f"a table or partition points at {directory.location}, or into it")
         if not system.is_directory(directory.staging):
             raise _stop(run, f"{directory.staging} is gone, and {directory.location} may be all that is left of it")
         found.append(directory.location)
@@ -159,18 +172,17 @@ def _remove_empty_above(lake: Lake, run: Run, place: str) -> None:
         above = above.rpartition("/")[0]
 
 
-def _used_locations(lake: Lake, run: Run) -> set[str]:
-    """Return the places that the table, its partitions and the other tables of its database point at."""
-    database, name = split_name(run.source)
-    used = set()
-    for table in lake.metastore.tables(database, lake.metastore.table_names(database)):
-        if table.full_name == run.backup.full_name:
-            continue
-        used.add(table.location)
-        if table.name == name and table.keys:
-            names = lake.metastore.partition_names(table)
-            used |= {partition.location for partition in lake.metastore.partitions(table, names)}
-    return used
+def _refuse_used(lake: Lake, runs: Sequence[Run], deletable: Sequence[Sequence[str]]) -> None:
+    """Raise if anything but the backups of these runs points at a directory, or into it.
+
+    Raises:
+        RecoveryError: It names both.
+    """
+    owners = {place: run for run, places in zip(runs, deletable, strict=True) for place in places}
+    used = pointer_at(lake, owners, apart_from={run.backup.full_name for run in runs})
+    if used is not None:
+        place, who = used
+        raise _stop(owners[place], f"{who} points at {place}, or into it")
 
 
 def _stop(run: Run, reason: str) -> RecoveryError:

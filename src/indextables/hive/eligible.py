@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from indextables.hive.filesystem import Entry, split_location
 from indextables.hive.journal import RUN
 from indextables.hive.names import BACKUP_PREFIX
+from indextables.hive.pointers import all_tables, with_parents
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -104,15 +105,14 @@ def sharing_tables(lake: Lake, table: HiveTable, locations: Iterable[str]) -> li
     """Return the tables of all databases that lie in, or around, the directories that are to be swapped."""
     path = _path(table.location)
     swapped = {_path(location) for location in locations}
-    around = {place for location in swapped for place in _with_parents(location)}
+    around = {place for location in swapped for place in with_parents(location)}
     found = []
-    for database in lake.metastore.databases():
-        for other in lake.metastore.tables(database, lake.metastore.table_names(database)):
-            if other.full_name == table.full_name or not other.location or _is_backup_of(other, table):
-                continue
-            place = _path(other.location)
-            if place == path or place in around or not swapped.isdisjoint(_with_parents(place)):
-                found.append(f"the table {other.full_name} at {other.location} shares its files")
+    for other in all_tables(lake):
+        if other.full_name == table.full_name or not other.location or _is_backup_of(other, table):
+            continue
+        place = _path(other.location)
+        if place == path or place in around or not swapped.isdisjoint(with_parents(place)):
+            found.append(f"the table {other.full_name} at {other.location} shares its files")
     return found
 
 
@@ -138,11 +138,6 @@ def _is_backup_of(other: HiveTable, table: HiveTable) -> bool:
         and RUN in other.parameters
         and other.parameters.get("lakekeeper.source") == table.full_name
     )
-
-
-def _with_parents(place: str) -> list[str]:
-    parts = place.split("/")
-    return ["/".join(parts[:end]) for end in range(1, len(parts) + 1)]
 
 
 def _path(location: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from indextables.errors import CompactionError, RollbackRefusedError, UnfinishedRunError
+from indextables.errors import CompactionError, RecoveryError, RollbackRefusedError, UnfinishedRunError
 from indextables.hive.cleanup import finish_cleanup
 from indextables.hive.find import find_database, find_table, split_name
 from indextables.hive.journal import UNFINISHED, Journal, Run, State
@@ -67,17 +67,21 @@ def recover(lake: Lake, *, table: str | None = None, database: str | None = None
     is deleted. Running it again changes nothing.
 
     Raises:
-        RecoveryError: Directories are as no run leaves them; nothing of that run was touched.
+        RecoveryError: Directories are as no run leaves them; nothing of that run was touched, and all others came to an end.
     """
     found = []
+    stopped: list[RecoveryError] = []
     for run in _runs(lake, table=table, database=database):
-        if _needs_recovery(lake, run):
-            with span("lakekeeper.recover", table=run.source, run=run.id) as noted:
-                directories = Journal(lake).directories(run)
-                found.append(_recover(lake, run))
-                noted.note(directories=len(directories), state=found[-1].state)
-                if (held := lake.metastore.table(*split_name(run.source))) is not None:
-                    announce(lake, held, directories)
+        try:
+            if _needs_recovery(lake, run):
+                found.append(_recover_and_tell(lake, run))
+        except RecoveryError as error:  # the others need not wait until somebody has looked at this one
+            stopped.append(error)
+    if len(stopped) > 1:
+        reasons = "; ".join(f"{error.table}: {error.reason}" for error in stopped)
+        raise RecoveryError(f"{len(stopped)} runs", reasons) from stopped[0]
+    if stopped:
+        raise stopped[0]
     return found
 
 
@@ -125,6 +129,12 @@ def rollback(lake: Lake, full_name: str, *, run: str | None = None, keep_newer: 
 def _refuse_loss(lake: Lake, run: Run, *, keep_newer: bool) -> None:
     directories = Journal(lake).directories(run)
     for directory, seen in zip(directories, assess_all(lake, run, directories), strict=True):
+        if seen.sight is Sight.BETWEEN:
+            raise RollbackRefusedError(
+                run.source,
+                f"{directory.location} is gone since, and its original files are at {directory.old}",
+                way_out=f"Nothing was touched; to have them back, rename {directory.old} to {directory.location}",
+            )
         if seen.sight is not Sight.SWAPPED:
             raise RollbackRefusedError(
                 run.source,
@@ -146,6 +156,17 @@ def _needs_recovery(lake: Lake, run: Run) -> bool:
     journal = Journal(lake)
     swapper = swapper_of(lake, journal, run)
     return any(map(swapper.came_back, journal.directories(run)))
+
+
+def _recover_and_tell(lake: Lake, run: Run) -> Recovery:
+    """Recover a run, and tell engines that may have cached what was there before."""
+    with span("lakekeeper.recover", table=run.source, run=run.id) as noted:
+        directories = Journal(lake).directories(run)
+        done = _recover(lake, run)
+        noted.note(directories=len(directories), state=done.state)
+        if (held := lake.metastore.table(*split_name(run.source))) is not None:
+            announce(lake, held, directories)
+        return done
 
 
 def _recover(lake: Lake, run: Run) -> Recovery:

@@ -207,7 +207,8 @@ def _move(system: FileSystem, source: str, target: str, names: Iterable[str], ru
             try:
                 system.rename(f"{source}/{name}", f"{target}/{goal}")
             except AlreadyExistsError:
-                goal = f"carried-{run}-{attempt}-{name}"
+                hidden = name[0] if name[0] in "._" else ""  # what engines do not see must not become rows
+                goal = f"{hidden}carried-{run}-{attempt}-{name}"
             else:
                 moved.append(goal)
                 break

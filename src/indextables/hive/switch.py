@@ -87,8 +87,9 @@ class Switcher(Swapper):
         return super().drop_staging(directory)
 
     def came_back(self, directory: Directory) -> bool:
-        """Tell whether the Metastore points at the fresh directory of a run that was undone."""
-        return self._held(directory).location == directory.staging
+        """Tell whether the Metastore points at the fresh directory of a run that was undone; not if nothing is left to point."""
+        held = self._find(directory)
+        return held is not None and held.location == directory.staging
 
     def _point(self, directory: Directory, place: str) -> None:
         metastore = self._lake.metastore
@@ -101,16 +102,25 @@ class Switcher(Swapper):
                 metastore.alter(held.changed(location=place))
 
     def _held(self, directory: Directory) -> HiveTable | HivePartition:
-        table = self._table()
-        if not table.keys:
-            return table
-        found = list(self._lake.metastore.partitions(table, [directory.name]))
-        if not found:
+        self._table()
+        held = self._find(directory)
+        if held is None:
             raise self._stop(directory, f"the partition {directory.name} is no longer in the Metastore")
-        return found[0]
+        return held
+
+    def _find(self, directory: Directory) -> HiveTable | HivePartition | None:
+        """Return what points at a directory or its replacement; None if it was dropped."""
+        table = self._find_table()
+        if table is None or not table.keys:
+            return table
+        return next(self._lake.metastore.partitions(table, [directory.name]), None)
 
     def _table(self) -> HiveTable:
-        table = self._lake.metastore.table(*split_name(self._run.source))
-        if table is None or not self._run.belongs_to(table):
+        table = self._find_table()
+        if table is None:
             raise RecoveryError(self._run.source, f"run {self._run.id}: the table is no longer in the Metastore")
         return table
+
+    def _find_table(self) -> HiveTable | None:
+        table = self._lake.metastore.table(*split_name(self._run.source))
+        return table if table is not None and self._run.belongs_to(table) else None

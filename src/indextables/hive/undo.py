@@ -61,7 +61,7 @@ def assess_all(lake: Lake, run: Run, directories: Sequence[Directory]) -> list[A
             except RecoveryError as error:
                 troubles.append(error.reason)
     if troubles:
-        raise RecoveryError(run.source, "; ".join(troubles))
+        raise RecoveryError(run.source, "; ".join(dict.fromkeys(troubles)))
     return found
 
 
