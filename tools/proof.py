@@ -1,137 +1,45 @@
 """From the reports of a test run to `docs/reliability.md`: every figure on that page was counted by a test of that run.
 
-    python tools/proof.py --suites               the suites that the page is about
-    python tools/proof.py report.xml ...         reads JUnit reports, writes docs/reliability.json and the page
-    python tools/proof.py                        writes the page from docs/reliability.json
+    python -m tools.proof --suites                        the suites that the page is about
+    python -m tools.proof report.xml                      reads the report of a whole run, and writes the page
+    python -m tools.proof --effort 10 report.xml          reads that of a longer run of some suites, and adds it to the page
+    python -m tools.proof fuzz.json                       adds what the fuzzers counted
+    python -m tools.proof --check report.xml              writes nothing, and fails if a figure is short of its target
+    python -m tools.proof                                 writes the page from what was kept
 
-Tests count with pytest's `record_property`. A run with a failure writes nothing: there is nothing to prove then.
+Tests count with pytest's `record_property`, and the fuzzers in a JSON file. A run with a failure writes nothing: there is nothing to
+prove then.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import platform
 import re
-import sys
 import xml.etree.ElementTree as ET
 from collections import Counter
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from rich.console import Console
+from rich.table import Table
+
+from tools.targets import EVERY_CHANGE, SOAK, STORES, SUITES, TARGETS, Target
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
 ROOT = Path(__file__).parents[1]
 FIGURES = ROOT / "docs" / "reliability.json"
+LONGER = ROOT / "docs" / "reliability-longer.json"
 PAGE = ROOT / "docs" / "reliability.md"
-SUITES = (
-    "tests/contract",
-    "tests/faults",
-    "tests/fuzz",
-    "tests/hive/test_crashes.py",
-    "tests/hive/test_metastore_faults.py",
-    "tests/model",
-    "tests/property",
-    "tests/races",
-    "tests/security",
-    "tests/soak",
-    "tests/stateful",
-    "tests/unit/table/test_merging.py",
-    "tests/unit/table/test_purging.py",
-    "tests/zoo",
-)
-EVERY_CHANGE = ("s3-model", "posix-model", "hdfs-model", "local", "moto")
-STORES = (*EVERY_CHANGE, "s3-server", "hadoop", "hdfs")
-"""The stores of the contract; one whose name begins like another's comes first."""
+TEMPLATE = ROOT / "tools" / "reliability.template.md"
 
 
-@dataclass(frozen=True)
-class Target:
-    """A figure that every change must reach.
-
-    Attributes:
-        what: What is counted.
-        least: How many there must be; None where any number is welcome.
-        names: The names under which tests count it; they are added up.
-    """
-
-    what: str
-    least: int | None
-    names: tuple[str, ...]
-
-
-TARGETS = (
-    Target(
-        "Faults at storage calls: each scenario, call, kind of fault, once and for ever, on each store",
-        10_000,
-        (
-            "fault cases",
-            "fault cases of upkeep",
-            "fault cases of repairs",
-            "fault cases of restores",
-            "merge faults",
-            "purge faults",
-        ),
-    ),
-    Target(
-        "A second fault, while the first one is being recovered from",
-        1_000,
-        ("double faults", "double faults of upkeep"),
-    ),
-    Target("Interleavings of two clients", 5_000, ("interleavings of two",)),
-    Target("Interleavings of three and four clients", 2_000, ("interleavings of more", "interleavings of upkeep")),
-    Target("Steps of random work on a whole table, each checked", 10_000, ("stateful: steps",)),
-    Target("Faults that struck in these steps", None, ("stateful: faults that struck",)),
-    Target(
-        "SIGKILLs of real processes",
-        300,
-        (
-            "SIGKILLs of writers",
-            "SIGKILLs in upkeep",
-            "repairs killed",
-            "soak: SIGKILLs",
-            "lakekeeper: SIGKILLs at a step",
-            "lakekeeper: SIGKILLs at a step of a switch",
-            "lakekeeper: SIGKILLs at random moments",
-            "lakekeeper: SIGKILLs inside recovery",
-        ),
-    ),
-    Target("Commits of eight processes that race; none lost, none doubled", 800, ("commits of racing writers",)),
-    Target("Writers suspended in mid-air (SIGSTOP) while others went on", 20, ("writers suspended by SIGSTOP",)),
-    Target("Operations that a full disk stopped", 20, ("operations on a full disk",)),
-    Target("Writes denied because a permission was lost in mid-run", 20, ("writes denied in mid-run",)),
-    Target(
-        "Directory swaps of Hive tables killed at a step",
-        30,
-        ("lakekeeper: SIGKILLs at a step", "lakekeeper: SIGKILLs at a step of a switch"),
-    ),
-    Target("Directory swaps killed again inside recovery", 10, ("lakekeeper: SIGKILLs inside recovery",)),
-    Target(
-        "Requests to S3 through a proxy that loses, delays, doubles, refuses and cuts",
-        200,
-        ("lost answers settled", "requests of tables on S3 that went wrong", "late writes to tables on S3"),
-    ),
-    Target("Split files with flipped bits or cut short", 500, ("damaged splits read", "damaged footers described")),
-    Target("Inputs of eight fuzz targets, replayed", 300, ("fuzz seeds",)),
-    Target("States of the model of a commit, all of them", None, ("states of the commit model",)),
-    Target("Bug zoo: seeded faults that the suites caught", 25, ("bug zoo: seeded faults caught",)),
-    Target("Hostile inputs that were refused", 300, ("security payloads",)),
-    Target("Seconds of mixed work by nine processes, with kills", 60, ("soak: seconds",)),
-)
-SOAK = {
-    "versions": "soak: versions",
-    "rows written": "soak: rows",
-    "reads": "soak: reads",
-    "SIGKILLs": "soak: SIGKILLs",
-    "MB that memory grew by after the warm-up, at most": "soak: MB that memory grew by after the warm-up",
-    "handles gained after the warm-up, at most": "soak: handles gained after the warm-up",
-}
-
-
-def read_reports(paths: Iterable[Path]) -> dict[str, Any]:
-    """Return what a run counted, from its JUnit reports.
+def read_report(path: Path) -> dict[str, Any]:
+    """Return what a run counted, from its JUnit report.
 
     Raises:
         SystemExit: A test failed.
@@ -139,22 +47,21 @@ def read_reports(paths: Iterable[Path]) -> dict[str, Any]:
     figures: Counter[str] = Counter()
     contract: Counter[str] = Counter()
     tests, seconds, canary, days, bad = 0, 0.0, 0, set(), []
-    for path in paths:
-        for suite in ET.parse(path).iter("testsuite"):
-            days.add(suite.get("timestamp", "")[:10])
-            for case in suite.iter("testcase"):
-                name = case.get("name", "")
-                if case.find("failure") is not None or case.find("error") is not None:
-                    bad.append(f"{case.get('classname')}::{name}")
-                tests += 1
-                seconds += float(case.get("time", "0"))
-                canary += "canary" in name
-                if "test_store_contract" in case.get("classname", ""):
-                    contract.update(_store_of(name))
-                for entry in case.iter("property"):
-                    value = entry.get("value", "")
-                    if value.lstrip("-").isdigit():
-                        figures[entry.get("name", "")] += int(value)
+    for suite in ET.parse(path).iter("testsuite"):
+        days.add(suite.get("timestamp", "")[:10])
+        for case in suite.iter("testcase"):
+            name = case.get("name", "")
+            if case.find("failure") is not None or case.find("error") is not None:
+                bad.append(f"{case.get('classname')}::{name}")
+            tests += 1
+            seconds += float(case.get("time", "0"))
+            canary += "canary" in name
+            if "test_store_contract" in case.get("classname", ""):
+                contract.update(_store_of(name))
+            for entry in case.iter("property"):
+                value = entry.get("value", "")
+                if value.lstrip("-").isdigit():
+                    figures[entry.get("name", "")] += int(value)
     if bad:
         raise SystemExit("Nothing was written, because tests failed:\n" + "\n".join(bad))
     return {
@@ -176,18 +83,20 @@ def _store_of(name: str) -> list[str]:
     return [store for store in STORES if re.search(rf"[\[-]{store}[\]-]", name)][:1]
 
 
-def rendered(proof: Mapping[str, Any]) -> str:
-    """Return the page for what a run counted."""
+def longer(kept: Mapping[str, Any], counted: Mapping[str, int], *, effort: int | None) -> dict[str, Any]:
+    """Return what was kept of longer runs with another one, which replaces what it counted anew."""
+    figures = {**kept["figures"], **counted}
+    efforts = {**kept["efforts"], **(dict.fromkeys(counted, effort) if effort else {})}
+    return {"figures": dict(sorted(figures.items())), "efforts": dict(sorted(efforts.items()))}
+
+
+def rendered(proof: Mapping[str, Any], kept: Mapping[str, Any]) -> str:
+    """Return the page for what a run counted, and what was kept of longer ones."""
     run, figures = proof["run"], proof["figures"]
-    rows = [_row(target, figures) for target in TARGETS]
-    rows.insert(-3, ("Bug zoo: the canary, a fault that must make its detector fail", "it fails", _canary(proof)))
-    rows.append(("Stores that pass the one contract suite of at least 60 cases", _listed(EVERY_CHANGE), _stores(proof)))
-    table = "\n".join(f"| {what} | {target} | {measured} |" for what, target, measured in rows)
-    soak = "\n".join(f"| {what} | {figures.get(name, 'not in this run')} |" for what, name in SOAK.items())
-    return _TEXT.format(
-        table=table,
-        soak=soak,
-        suites=" ".join(SUITES),
+    return TEMPLATE.read_text().format(
+        table=_lines(measured_rows(proof)),
+        longer=_lines(_longer_row(target, kept) for target in TARGETS if target.nightly is not None),
+        soak=_lines((what, _soaked(figures, name), _soaked(kept["figures"], name)) for what, name in SOAK.items()),
         day=run["day"],
         tests=f"{run['tests']:,}",
         minutes=run["minutes"],
@@ -196,16 +105,59 @@ def rendered(proof: Mapping[str, Any]) -> str:
     )
 
 
+def measured_rows(proof: Mapping[str, Any]) -> list[tuple[str, str, str]]:
+    """Return each figure of a run: what it is, its target, and what was counted."""
+    figures = proof["figures"]
+    rows = [_row(target, figures) for target in TARGETS if target.least or target.measured(figures) is not None]
+    rows.append(("Bug zoo: the canary, a fault that must make its detector fail", "it fails", _canary(proof)))
+    rows.append(("Stores that pass the one contract suite of at least 60 cases", _listed(EVERY_CHANGE), _stores(proof)))
+    return rows
+
+
+def shortfalls(proof: Mapping[str, Any]) -> list[str]:
+    """Return which figures of a run do not reach their targets."""
+    figures = proof["figures"]
+    short = [target.what for target in TARGETS if target.least and (target.measured(figures) or 0) < target.least]
+    short += [] if proof["canary"] else ["the canary"]
+    return short + [f"the contract on {store}" for store in EVERY_CHANGE if proof["contract"].get(store, 0) < 60]
+
+
+def _check(report: Path) -> None:
+    """Show the figures of a run beside their targets, and end with an error if one is short."""
+    proof = read_report(report)
+    table = Table("what", "target", "measured", title="Figures of this run", title_justify="left")
+    for row in measured_rows(proof):
+        table.add_row(*row)
+    Console(width=140).print(table)
+    if short := shortfalls(proof):
+        raise SystemExit("Short of their targets: " + "; ".join(short))
+
+
+def _lines(rows: Iterable[Sequence[str]]) -> str:
+    return "\n".join(f"| {' | '.join(row)} |" for row in rows)
+
+
 def _row(target: Target, figures: Mapping[str, int]) -> tuple[str, str, str]:
-    counted = [figures[name] for name in target.names if name in figures]
+    measured = target.measured(figures)
     wanted = "" if target.least is None else f"{target.least:,}"
-    if not counted:
+    if measured is None:
         return target.what, wanted, "not in this run"
-    total = sum(counted)
-    if target.least is None or total >= target.least:
-        return target.what, wanted, f"{total:,}"
-    lacks = "too few" if len(counted) == len(target.names) else "because not all of their suites were in this run"
-    return target.what, wanted, f"{total:,}, {lacks}"
+    if target.least is None or measured >= target.least:
+        return target.what, wanted, f"{measured:,}"
+    lacks = "too few" if target.is_whole(figures) else "because not all of their suites were in this run"
+    return target.what, wanted, f"{measured:,}, {lacks}"
+
+
+def _longer_row(target: Target, kept: Mapping[str, Any]) -> tuple[str, str, str, str]:
+    measured = target.measured(kept["figures"])
+    efforts = sorted({kept["efforts"][name] for name in target.names if name in kept["efforts"]})
+    shown = "not yet" if measured is None else f"{measured:,}"
+    wanted = f"{target.nightly:,}" if target.nightly else ""
+    return target.what, wanted, shown, " and ".join(map(str, efforts))
+
+
+def _soaked(figures: Mapping[str, int], name: str) -> str:
+    return f"{figures[name]:,}" if name in figures else "not in this run"
 
 
 def _canary(proof: Mapping[str, Any]) -> str:
@@ -221,107 +173,42 @@ def _listed(names: Sequence[str]) -> str:
     return ", ".join(names)
 
 
-def main(arguments: Sequence[str]) -> None:
+def main() -> None:
     """Run from the command line."""
-    if list(arguments) == ["--suites"]:
+    parser = argparse.ArgumentParser(description="Write docs/reliability.md from what test runs counted")
+    parser.add_argument("report", nargs="?", type=Path, help="a JUnit report, or figures in JSON")
+    parser.add_argument(
+        "--effort", type=int, default=1, help="what INDEXTABLES_EFFORT was; above 1 the run is a longer one"
+    )
+    parser.add_argument("--suites", action="store_true", help="only print the suites that the page is about")
+    parser.add_argument(
+        "--check", action="store_true", help="write nothing, and fail if a figure is short of its target"
+    )
+    asked = parser.parse_args()
+    if asked.suites:
         print(" ".join(SUITES))
         return
-    if arguments:
-        proof = read_reports(map(Path, arguments))
-        FIGURES.write_text(json.dumps(proof, indent=2) + "\n")
-    PAGE.write_text(rendered(json.loads(FIGURES.read_text())))
+    report: Path | None = asked.report
+    if report is not None and not report.is_file():
+        parser.error(f"there is no report at {report}: run the tests with --junitxml={report} first")
+    if asked.check and report is None:
+        parser.error("--check needs the report of a run")
+    if report is not None:
+        if asked.check:
+            _check(report)
+            return
+        if report.suffix == ".json":
+            _keep(LONGER, longer(json.loads(LONGER.read_text()), json.loads(report.read_text()), effort=None))
+        elif asked.effort > 1:
+            _keep(LONGER, longer(json.loads(LONGER.read_text()), read_report(report)["figures"], effort=asked.effort))
+        else:
+            _keep(FIGURES, read_report(report))
+    PAGE.write_text(rendered(json.loads(FIGURES.read_text()), json.loads(LONGER.read_text())))
 
 
-_TEXT = """\
-# Reliability
-
-What a table promises, what it does not, and how that was tested the last time. This page is written by `make proof`: every figure
-was counted by the tests of that run, and none by hand.
-
-## What we promise
-
-1.  **An acknowledged commit stays.** It survives the death of any client, and on a local disk a power cut, too.
-2.  **A read sees exactly one committed version, whole.** Not a part of one, and not a mixture of two.
-3.  **A commit ends in one of four ways**: done; in conflict; failed; or unknown, as `CommitUnknownError`, with the id and the version
-    by which `resolve_commit` tells later which it was. The same batch of the same application is written once, however often it is sent.
-4.  **Cleanup and purge delete nothing that is needed**: nothing that a version which is kept can reach, and nothing that is younger
-    than the limit.
-5.  **After recovery a compacted Hive table is all old or all new**, never a mixture, and files that others wrote meanwhile are kept.
-6.  **Damaged or hostile input gives an error with a name**, never silently missing rows, a program that hangs, or foreign code that runs.
-
-## What we do not promise
-
-- Stores that cannot create a file only if it is absent. They are refused when a table is opened.
-- Transactions over several tables.
-- A read without a gap while a Hive table on HDFS is swapped by two renames: there is a moment without a live directory. With a
-  Hive Metastore a compaction can switch the location instead, which has no such moment.
-- Swaps by renaming on S3. They are refused.
-- A log that is cleaned up with a shorter `logRetention.duration` than its writers were given: a writer that slept for longer than the
-  cleaner keeps commits could be told of a version that nobody sees. Give all clients of a table the same limit.
-
-## What can go wrong, and is made to go wrong
-
-| Fault | Where it is injected |
-| --- | --- |
-| the process dies before or after any storage call, or inside a write | models of S3, HDFS and a local disk; real processes by SIGKILL |
-| a power cut takes what was not synced: data, names in directories, in any combination | the model of a local disk |
-| the answer is lost, with the effect done, not done, or done later | every write of the models; the proxy in front of S3 and of HDFS |
-| a hidden retry does something twice | every write of the models; the proxy in front of S3 |
-| 409, 412, 500, 503, lost permission, once and for ever | every call of the models; the proxy in front of S3 |
-| a listing that is stale, doubled, cut short, or lacks a page | the models; the proxy in front of S3 |
-| clocks that are wrong by an hour, that jump, that stand still | random work on a whole table; retention and cleanup |
-| the disk is full after so many bytes | the models; real files, by a limit of the process |
-| a permission is lost in mid-run | the models; a real process without rights on a local disk |
-| a writer sleeps, and wakes up when the table has moved on, or was cleaned up | real processes by SIGSTOP; interleavings |
-| many writers, readers, a merger and a cleaner at once | interleavings of every storage call; real processes |
-| bits flip, files are cut short, swapped or missing | log, checkpoints, split files |
-| `close` or `fsync` fails after good writes | the models |
-| renames that overwrite, nest, or answer false | the model of HDFS; a real HDFS |
-| others write to a Hive table while it is compacted; the Metastore does not answer | Lakekeeper, in processes of its own |
-| a task is retried or has a twin; the driver dies after the tasks | Spark |
-| input made to do harm: paths, JSON, Parquet, names, statements | see [Security](security.md) |
-
-After each case a judge looks at the table from outside: it reads the log with a reader of its own, and knows besides only what
-clients were told. That versions have no gaps and never change, that rows at every version are those of the commits up to it, that
-what was acknowledged is there once and what failed is not, that readers never go back, that the table opens without help, and that a
-second recovery changes nothing, is checked each time. The judges themselves are on trial, too: in the bug zoo mistakes are built into
-the product on purpose, one at a time, and each must be noticed.
-
-## Target and measured
-
-| What | Target of every change | Measured |
-| --- | --- | --- |
-{table}
-
-Violations in all of these: none. A run with one writes no page.
-
-The mixed work of real processes on a local disk, in this run:
-
-| What | Measured |
-| --- | --- |
-{soak}
-
-This run: {day}, {tests} tests, {minutes} minutes of them, Python {python}, {system}.
-
-## How to run it again
-
-<!-- not run: it takes many minutes and writes this page -->
-```bash
-make proof
-```
-
-Longer runs are a matter of environment variables:
-
-| Variable | What it does |
-| --- | --- |
-| `INDEXTABLES_ALL_CASES=1` | takes every case where a run takes a sample |
-| `INDEXTABLES_STATEFUL_RUNS`, `INDEXTABLES_STATEFUL_STEPS` | how many runs of random work on a whole table, and how long; nightly 20,000 and 100 |
-| `INDEXTABLES_SOAK_SECONDS` | how long the mixed work of real processes lasts; nightly 1800 |
-
-Real servers are besides: `make test-s3` and `make test-hdfs` run the contract, the races and the kills on a real S3 server and a real
-HDFS. A case that fails prints its seed or its steps, and is kept as a test of its own.
-"""
+def _keep(path: Path, found: Mapping[str, Any]) -> None:
+    path.write_text(json.dumps(found, indent=2) + "\n")
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main()

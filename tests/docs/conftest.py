@@ -72,12 +72,10 @@ def spark(
 
 @contextmanager
 def _session(directory: Path, metastore: str) -> Iterator[SparkSession]:
-    with pytest.MonkeyPatch.context() as patch:
-        # Pages are short: compiling costs more than it brings, and so do two hundred tasks for a hundred rows.
-        patch.setenv("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
-        with hive_session(directory, metastore) as session:
-            session.conf.set("spark.sql.shuffle.partitions", "2")
-            yield session
+    with hive_session(directory, metastore) as session:
+        # Two hundred tasks for a hundred rows cost more than they bring.
+        session.conf.set("spark.sql.shuffle.partitions", "2")
+        yield session
 
 
 @pytest.fixture(scope="session")

@@ -1,4 +1,7 @@
-"""Two faults in a row: a commit in doubt whose settling fails too, and a crash whose recovery fails too."""
+"""Two faults in a row: a commit in doubt whose settling fails too, and a crash whose recovery fails too.
+
+A run takes a sample of the pairs, and with more effort all of them.
+"""
 
 from __future__ import annotations
 
@@ -15,6 +18,7 @@ from indextables.testing.models import MODELS, Model, PosixModel
 from tests.faults.clients import Client
 from tests.faults.invariants import read_commit, slots_of, violations
 from tests.faults.scenarios import FIRST, SECOND, Scenario, Site, Start, aftermath, start
+from tests.support.effort import sample
 from tests.support.history import Told
 
 if TYPE_CHECKING:
@@ -24,6 +28,7 @@ if TYPE_CHECKING:
     from indextables.testing.faults import Mode, Op
     from indextables.testing.faulty import _Strike
 
+SHARE = 0.55
 LEAST_IN_DOUBT = 1_000
 LEAST_INTERRUPTED = 1_000
 BATCH = ("stream", 1)
@@ -115,7 +120,7 @@ def test_a_commit_in_doubt_stays_honest_when_settling_it_fails(
     cases, broken = 0, []
     for make in MODELS:
         begin = start(make, empty=scenario.empty)
-        for first, second in faults_in_doubt(scenario, begin):
+        for first, second in sample(faults_in_doubt(scenario, begin), SHARE, name=scenario.name):
             cases += 1
             if problems := judge_doubt(scenario, begin, first, second):
                 broken.append(f"{make.__name__}, {first}, then {second}: {problems}")
@@ -172,7 +177,7 @@ def test_a_crash_is_survived_when_the_recovery_fails_too(
         for begin in interrupted(scenario, start(make, empty=scenario.empty)):
             dry = FaultStore(begin.model.clone())
             recover(Site(dry, begin.history.copy()))
-            for plan in plans(dry.calls, modes=["once"]):
+            for plan in sample(plans(dry.calls, modes=["once"]), SHARE, name=f"{make.__name__} {name}"):
                 cases += 1
                 if problems := judge_recovery(begin, plan):
                     broken.append(f"{make.__name__}, {list(map(str, begin.history.calls))}, then {plan}: {problems}")

@@ -1,7 +1,8 @@
 """Two to four clients at once, in every order that matters: nobody is lost, nobody is doubled, and losers are told why.
 
-Two clients are tried in every interleaving with up to three preemptions, more of them in interleavings drawn by chance. The
-choices that a failure prints repeat it, as the last test shows.
+Two clients are tried in every interleaving with up to three preemptions, or with up to two where others like them have three; with
+more effort all have three, and with ten times the effort four. More clients are tried in interleavings drawn by chance. The choices that a failure prints
+repeat it, as the last test shows.
 """
 
 from __future__ import annotations
@@ -21,10 +22,11 @@ from indextables.testing.virtual import virtual_runtime
 from tests.faults.clients import OTHER_SCHEMA, SETTINGS, UNCACHED, WIDER_SCHEMA, Client, retrying
 from tests.faults.invariants import violations
 from tests.faults.scenarios import FIRST, SECOND, THIRD, opens_as_written, start
+from tests.support.effort import EFFORT, times
 from tests.support.history import Call, History, Told
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from indextables.config import Settings
     from indextables.runtime import Runtime
@@ -34,7 +36,7 @@ if TYPE_CHECKING:
 
 LEAST_OF_TWO = 5_000
 LEAST_OF_MORE = 2_000
-PREEMPTIONS = 3
+DEEP = 3 if EFFORT < 10 else 4
 
 
 class Stage:
@@ -163,19 +165,35 @@ PAIRS = {
 
 @dataclass(frozen=True)
 class Variant:
-    """How clients are prepared, which pairs of them then run, and how many interleavings that gives at least."""
+    """How clients are prepared, which pairs of them then run, and how many interleavings that gives at least.
 
-    pairs: Sequence[str]
+    Attributes:
+        pairs: The pairs, and how many preemptions there are at most.
+        least: How many interleavings the pairs have at least.
+        make: The kind of store.
+        settings: The settings of the logs.
+        warm: Whether the clients have read the table before.
+    """
+
+    pairs: Mapping[str, int]
     least: int
     make: Callable[[], Model]
     settings: Settings = SETTINGS
     warm: bool = False
 
 
+LIKE_OTHERS = frozenset({"remove, merge", "skip, skip", "batch, same batch"}) if EFFORT == 1 else frozenset()
 VARIANTS = {
-    "cold": Variant(list(PAIRS), 4_000, S3Model),
-    "warm": Variant([name for name, pair in PAIRS.items() if not pair.empty], 500, PosixModel, warm=True),
-    "uncached": Variant(["append, append", "describe, append", "append, widen"], 1_500, HdfsModel, settings=UNCACHED),
+    "cold": Variant({name: 2 if name in LIKE_OTHERS else DEEP for name in PAIRS}, 4_000, S3Model),
+    "warm": Variant(
+        {name: 2 if EFFORT == 1 else DEEP for name, pair in PAIRS.items() if not pair.empty}, 500, PosixModel, warm=True
+    ),
+    "uncached": Variant(
+        dict.fromkeys(["append, append", "describe, append", "append, widen"], DEEP),
+        1_500,
+        HdfsModel,
+        settings=UNCACHED,
+    ),
 }
 
 
@@ -186,7 +204,7 @@ def test_two_clients_keep_every_promise_in_every_interleaving(
 ) -> None:
     runs = Counter[str]()
     broken = []
-    for name in variant.pairs:
+    for name, preemptions in variant.pairs.items():
         pair = PAIRS[name]
         stage = Stage(
             (pair.first, pair.second),
@@ -195,7 +213,7 @@ def test_two_clients_keep_every_promise_in_every_interleaving(
             settings=variant.settings,
             warm=variant.warm,
         )
-        for outcome in explore(stage.actors, preemptions=PREEMPTIONS):
+        for outcome in explore(stage.actors, preemptions=preemptions):
             runs[name] += 1
             problems = stage.problems(outcome)
             (first,), (second,) = stage.calls("a"), stage.calls("b")
@@ -279,7 +297,7 @@ CROWDS: dict[str, Sequence[Callable[[Client], object]]] = {
     "movers of rows in a ring": (move_until_done(ONE, TWO), move_until_done(TWO, THREE), move_until_done(THREE, ONE)),
     "creators": (Client.create, Client.create, lambda client: client.create(OTHER_SCHEMA)),
 }
-RUNS_OF_A_CROWD = 300
+RUNS_OF_A_CROWD = times(300)
 
 
 @pytest.mark.parametrize("name", CROWDS)

@@ -1,6 +1,7 @@
 """Every storage call of every scenario fails in every way, once and for ever, on every kind of store; the table survives it.
 
-A failure prints a line that runs its case again, here or in a shell that has imported everything from this file.
+Where chance plays a part it is drawn once, and with more effort again. A failure prints a line that runs its case again, here or in a
+shell that has imported everything from this file.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from indextables.testing.faulty import Case, Crash, FaultKind, FaultStore, Plan,
 from indextables.testing.models import MODELS, HdfsModel, PosixModel, S3Model
 from tests.faults.invariants import violations
 from tests.faults.scenarios import SCENARIOS, Scenario, Site, aftermath, start
+from tests.support.effort import EFFORT
 from tests.support.history import History, Told
 
 if TYPE_CHECKING:
@@ -25,7 +27,7 @@ if TYPE_CHECKING:
     from indextables.testing.models import Model
 
 LEAST_CASES = 10_000
-SEEDS = range(2)
+SEEDS = range(EFFORT)
 BY_NAME = {scenario.name: scenario for scenario in SCENARIOS}
 
 

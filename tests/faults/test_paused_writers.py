@@ -1,6 +1,6 @@
 """Writers that are suspended in mid-air, wake up when the table has moved on, and must not act on what they knew.
 
-A run takes every other step of a writer; `INDEXTABLES_ALL_CASES=1` takes all.
+A run takes every other step of a writer, and with more effort every one.
 """
 
 from __future__ import annotations
@@ -17,13 +17,14 @@ import pytest
 from indextables.errors import CommitUnknownError
 from indextables.table import Table
 from tests.faults.paused_worker import Job, launched, numbers
+from tests.support.effort import EFFORT
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from tests.support.launcher import Processes
 
-STRIDE = 1 if os.environ.get("INDEXTABLES_ALL_CASES") else 2
+STRIDE = 2 if EFFORT == 1 else 1
 LONGEST_S = 60.0
 KEPT_MS = 300
 OPTIONS = {

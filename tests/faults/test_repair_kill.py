@@ -1,12 +1,11 @@
 """A real process is killed at every storage call of a repair in place, on a real disk; the next repair finishes what it began.
 
-One child process forks for each kill, so that a hundred of them cost little more than one. A run takes a sample of the calls;
-`INDEXTABLES_ALL_CASES=1` takes all.
+One child process forks for each kill, so that a hundred of them cost little more than one. A run takes a sample of the calls,
+and with more effort all of them.
 """
 
 from __future__ import annotations
 
-import os
 import shutil
 import subprocess
 import sys
@@ -21,12 +20,13 @@ from indextables.storage.local import LocalStore
 from indextables.testing.faulty import FaultStore
 from indextables.testing.models import PosixModel
 from tests.faults.repair_scenarios import REPAIRS, Job, old_log, start
+from tests.support.effort import sample
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-STEP = 1 if os.environ.get("INDEXTABLES_ALL_CASES") else 19
+SHARE = 1 / 19
 
 CHILD = """
 import os, signal, sys
@@ -86,7 +86,7 @@ def test_a_killed_repair_leaves_the_old_log_or_the_new_one_and_the_next_one_fini
     job: Job, tmp_path: Path, record_property: Callable[[str, object], None]
 ) -> None:
     begin = start(job.name, PosixModel)
-    indices = range(1 + len(job.name) % STEP, calls_of(job), STEP)
+    indices = [1, *sample(range(2, calls_of(job)), SHARE, name=job.name)]
     places = [tmp_path / str(index) for index in indices]
     for place in places:
         laid_out(dict(begin.damaged), place)

@@ -1,11 +1,10 @@
 """Every storage call of a repair, and of its undo, fails in every way; readers see the old log or the repaired one, nothing else.
 
-A failure prints a line that runs its case again.
+A run takes a sample of the cases, and with more effort all of them. A failure prints a line that runs its case again.
 """
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING
 
 import pytest
@@ -28,14 +27,14 @@ from tests.faults.repair_scenarios import (
     start,
     undone,
 )
+from tests.support.effort import sample
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from indextables.testing.models import Model
 
-ALL_CASES = bool(os.environ.get("INDEXTABLES_ALL_CASES"))
-STRIDE = 1 if ALL_CASES else 83
+SHARE = 1 / 83
 __all__ = ["HdfsModel", "PosixModel", "S3Model"]  # for the lines that run a case again
 
 
@@ -124,9 +123,7 @@ def test_no_fault_leaves_anything_but_the_old_log_or_the_new_one(
     job: Job, make: type[Model], record_property: Callable[[str, object], None]
 ) -> None:
     cases, broken = 0, []
-    for number, case in enumerate(cases_of(job, make)):
-        if (number + len(job.name)) % STRIDE:
-            continue
+    for case in sample(cases_of(job, make), SHARE, name=f"{job.name} {make.__name__}"):
         cases += 1
         if problems := judge(job, make, case.plan):
             index, kind, mode, seed = case.plan.index, case.plan.kind, case.plan.mode, case.plan.seed

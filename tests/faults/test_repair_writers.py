@@ -1,11 +1,10 @@
 """Somebody writes, or repairs too, right before any storage call of a repair: nobody's acknowledged commit is lost.
 
-A run takes a sample of the calls; `INDEXTABLES_ALL_CASES=1` takes all.
+A run takes a sample of the calls, and with more effort all of them.
 """
 
 from __future__ import annotations
 
-import os
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -18,6 +17,7 @@ from indextables.testing.faulty import FaultStore
 from indextables.testing.models import PosixModel
 from indextables.testing.virtual import virtual_runtime
 from tests.faults.repair_scenarios import PLAIN, REPAIRS, SETTINGS, Job, patient, repaired, seen, start, undone
+from tests.support.effort import sample
 from tests.support.logs import add
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from indextables.testing.models import Model
 
 
-STRIDE = 1 if os.environ.get("INDEXTABLES_ALL_CASES") else 17
+SHARE = 1 / 17
 
 
 class Interrupted(FaultStore):
@@ -71,14 +71,19 @@ def calls_of(job: Job, make: Callable[[], Model]) -> int:
     return len(store.calls)
 
 
+def moments_of(calls: int, job: Job) -> list[int]:
+    """Return before which of the calls something else happens, the first and the last one always among them."""
+    return [1, *sample(range(2, calls), SHARE, name=job.name), calls]
+
+
 @pytest.mark.parametrize("warm", [False, True], ids=["a new writer", "a writer that knows the log"])
 @pytest.mark.parametrize("job", REPAIRS, ids=lambda job: job.name)
 def test_an_append_at_any_moment_of_a_repair_is_in_the_repaired_table_or_was_refused(
     job: Job, warm: bool, record_property: Callable[[str, object], None]
 ) -> None:
     begin = start(job.name, PosixModel)
-    calls, acknowledged = calls_of(job, PosixModel), 0
-    for index in range(1 + len(job.name) % STRIDE, calls + 1, STRIDE):
+    moments, acknowledged = moments_of(calls_of(job, PosixModel), job), 0
+    for index in moments:
         model = begin.model.clone()
         writer = Writer(model, warm=warm)
         job.run(Interrupted(model, index, writer))
@@ -87,7 +92,7 @@ def test_an_append_at_any_moment_of_a_repair_is_in_the_repaired_table_or_was_ref
         for settings in (SETTINGS, PLAIN):
             assert seen(model, settings) == frozenset(expected), f"an append as {writer.version} before call {index}"
         assert repaired(model, seed=22).way is Way.NOTHING, f"before call {index}"
-    record_property("appends during repairs", calls // STRIDE)
+    record_property("appends during repairs", len(moments))
     assert acknowledged > 0
 
 
@@ -96,8 +101,8 @@ def test_a_second_repair_at_any_moment_of_a_repair_does_no_harm(
     job: Job, record_property: Callable[[str, object], None]
 ) -> None:
     begin = start(job.name, PosixModel)
-    calls = calls_of(job, PosixModel)
-    for index in range(1 + len(job.name) % STRIDE, calls + 1, STRIDE):
+    moments = moments_of(calls_of(job, PosixModel), job)
+    for index in moments:
         model = begin.model.clone()
         try:
             job.run(Interrupted(model, index, partial(repaired, model, seed=23)))
@@ -107,7 +112,7 @@ def test_a_second_repair_at_any_moment_of_a_repair_does_no_harm(
         repaired(model, seed=25)
         assert seen(model, PLAIN) == begin.after, f"before call {index}"
         assert repaired(model, seed=26).way is Way.NOTHING, f"before call {index}"
-    record_property("repairs during repairs", calls // STRIDE)
+    record_property("repairs during repairs", len(moments))
 
 
 @pytest.mark.parametrize("job", [job for job in REPAIRS if job.way is Way.REWRITE], ids=lambda job: job.name)
@@ -119,7 +124,8 @@ def test_an_append_at_any_moment_of_an_undo_is_in_the_table_or_was_refused(
     repaired(mended)
     dry = FaultStore(mended.clone())
     undone(dry)
-    for index in range(1 + len(job.name) % STRIDE, len(dry.calls) + 1, STRIDE):
+    moments = moments_of(len(dry.calls), job)
+    for index in moments:
         model = mended.clone()
         writer = Writer(model, warm=True)
         try:
@@ -132,4 +138,4 @@ def test_an_append_at_any_moment_of_an_undo_is_in_the_table_or_was_refused(
             repaired(model, seed=27)
             state = seen(model)
             assert "meanwhile.split" in state, f"an append as {writer.version} before call {index} is lost: {state}"
-    record_property("appends during undos", len(dry.calls) // STRIDE)
+    record_property("appends during undos", len(moments))

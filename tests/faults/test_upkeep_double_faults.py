@@ -5,7 +5,6 @@ Between the two only a process dies: what it wrote and did not sync is still the
 
 from __future__ import annotations
 
-import os
 import zlib
 from contextlib import suppress
 from typing import TYPE_CHECKING
@@ -16,14 +15,14 @@ from indextables.testing.faulty import ALL, Crash, FaultKind, FaultStore, Plan, 
 from indextables.testing.virtual import dice
 from tests.faults.upkeep_judge import RECOVERY, STORES, Witnessed, WitnessedPosix, aftermath
 from tests.faults.upkeep_scenarios import JOBS, Job, Yard, start
+from tests.support.effort import times
 
 if TYPE_CHECKING:
     import random
     from collections.abc import Callable
 
 LEAST_CASES = 210
-MANY = 20 if os.environ.get("INDEXTABLES_ALL_CASES") else 1
-CASES = 24 * MANY
+CASES = times(24)
 MOST_CALLS = 90
 """About as many as a recovery takes; a fault at a later call is none, and the recovery gets through."""
 

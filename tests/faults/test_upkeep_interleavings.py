@@ -6,7 +6,6 @@ and cleaned up since. The choices that a failure prints repeat it.
 
 from __future__ import annotations
 
-import os
 import zlib
 from collections import Counter
 from dataclasses import dataclass, replace
@@ -37,6 +36,7 @@ from tests.faults.upkeep_judge import (
     truth_of,
 )
 from tests.faults.upkeep_scenarios import EACH_COMMIT, EACH_COMMIT_AND_CLEANUP, JSON, PARTS, start
+from tests.support.effort import times
 from tests.support.history import Told
 
 if TYPE_CHECKING:
@@ -51,7 +51,6 @@ if TYPE_CHECKING:
     Work = tuple[Settings, Callable[["Stage", Client], object]]
 
 LEAST_RUNS = 2_000
-MANY = 5 if os.environ.get("INDEXTABLES_ALL_CASES") else 1
 
 
 class Stage:
@@ -188,7 +187,7 @@ SLEEPING = "a sleeper, a late cleaner, a writer, a reader"
 @pytest.mark.parametrize("name", CROWDS)
 def test_everybody_keeps_every_promise(name: str, record_property: Callable[[str, object], None]) -> None:
     crowd, broken_runs, told = CROWDS[name], [], Counter[str]()
-    stage, runs = Stage(crowd), crowd.runs * MANY
+    stage, runs = Stage(crowd), times(crowd.runs)
     for outcome in random_runs(stage.actors, seed=zlib.crc32(name.encode()), runs=runs):
         problems = stage.problems(outcome)
         told["cleaned up"] += floor_of(stage.model.tree()) > stage.floor

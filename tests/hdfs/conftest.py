@@ -9,19 +9,14 @@ import pytest
 from pyspark.sql import SparkSession
 
 from tests.support.hdfs import MiniHdfs, mini_hdfs
+from tests.support.pointed import ignored_unless_pointed_at
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-_HERE = Path(__file__).parent
-
 
 def pytest_ignore_collect(config: pytest.Config) -> bool | None:
-    start = config.invocation_params.dir
-    pointed_here = any(
-        (start / argument.partition("::")[0]).resolve().is_relative_to(_HERE) for argument in config.args
-    )
-    return None if pointed_here else True
+    return ignored_unless_pointed_at(Path(__file__).parent, config)
 
 
 @pytest.fixture(scope="session")

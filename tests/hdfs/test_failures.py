@@ -317,4 +317,4 @@ def test_a_killed_cluster_is_reported_within_seconds(capsys: pytest.CaptureFixtu
             time_it(name, partial(call, store), expected)
     with capsys.disabled():
         print("\nafter the NameNode's death: " + ", ".join(f"{name} {seconds:.2f} s" for name, seconds in took.items()))
-    assert max(took.values()) < 8
+    assert max(took.values()) < 15  # five to six on a busy machine

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import random
 from typing import TYPE_CHECKING, Any
 
@@ -19,12 +18,13 @@ from indextables.log.schema import normal_schema
 from indextables.storage.local import LocalStore
 from indextables.table import Table
 from tests.support.data import every_type
+from tests.support.effort import times
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-SCHEMAS = int(os.environ.get("INTEROP_SCHEMAS", "60"))
+SCHEMAS = times(60)
 SETTINGS = Settings.resolve({"spark.indextables.indexing.fastfields": "string,long"})
 
 

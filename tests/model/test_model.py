@@ -1,17 +1,17 @@
 """The commit protocol keeps its invariants in every state that it can come into, and each of its rules is needed for that.
 
-A run looks at the smaller models; `INDEXTABLES_ALL_CASES=1` looks at those with three writers and faults, over a million states.
+A run looks at the smaller models; with more effort it looks at those with three writers and faults, too, three million states.
 """
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING, Final
 
 import pytest
 
 from tests.model.protocol import RULES, Protocol
 from tests.model.search import search, violations
+from tests.support.effort import EFFORT
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -28,7 +28,7 @@ LARGE: Final = {
     "three writers, a crash": Protocol(writers=3, faults=0, crashes=1),
     "three writers, two of them rivals, a fault, a crash": Protocol(writers=3, faults=1, crashes=1, rivals=RIVALS),
 }
-MODELS: Final = SMALL | (LARGE if os.environ.get("INDEXTABLES_ALL_CASES") else {})
+MODELS: Final = SMALL | (LARGE if EFFORT > 1 else {})
 NEEDED: Final = {
     "read back": ("I4", Protocol(faults=1, crashes=0, without=frozenset({"read back"}))),
     "same slot": ("I1", Protocol(without=frozenset({"same slot"}))),

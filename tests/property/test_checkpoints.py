@@ -31,17 +31,19 @@ from indextables.log.layout import (
 from indextables.log.plain import replay_plainly
 from indextables.testing.virtual import dice
 from tests.property.test_log_replay import STEPS, History, summary
+from tests.support.effort import times
 
 if TYPE_CHECKING:
     import random
+    from collections.abc import Callable
 
     from indextables.log.state import LogState
     from indextables.testing.models import Model
     from tests.support.logs import Place
 
 PARTS: Final = range(2)
-SEQUENCES: Final = (200 if os.environ.get("CI") else 60) // len(PARTS)
-DAMAGES: Final = 520 if os.environ.get("CI") else 60
+SEQUENCES: Final = times(120 if os.environ.get("CI") else 60) // len(PARTS)
+DAMAGES: Final = times(560 if os.environ.get("CI") else 60)
 """Of each kind of file, all forms together."""
 
 FORMS: Final = {
@@ -149,22 +151,34 @@ def damaged(data: bytes, chance: random.Random) -> bytes | None:
             return chance.choice([b"{}", b"null", b"\x01\x01", b'{"version":99999}', b'{"version":-1}', b"PAR1PAR1"])
 
 
+FILES: Final = {
+    "pointers": POINTER,
+    "manifests": manifest_path(16),
+    "Parquet checkpoints": "",
+    "JSON checkpoints": json_checkpoint_path(16),
+}
+"""Where each kind of file is; a Parquet checkpoint may be in parts, of which one is drawn."""
+
 DAMAGED: Final = [
-    *((form, POINTER, len(FORMS)) for form in FORMS),
-    ("parquet", manifest_path(16), 2),
-    ("parquet in parts", manifest_path(16), 2),
-    ("parquet", "part", 2),
-    ("parquet in parts", "part", 2),
-    ("JSON", json_checkpoint_path(16), 2),
-    ("JSON, compressed", json_checkpoint_path(16), 2),
+    *((form, "pointers", len(FORMS)) for form in FORMS),
+    ("parquet", "manifests", 2),
+    ("parquet in parts", "manifests", 2),
+    ("parquet", "Parquet checkpoints", 2),
+    ("parquet in parts", "Parquet checkpoints", 2),
+    ("JSON", "JSON checkpoints", 2),
+    ("JSON, compressed", "JSON checkpoints", 2),
 ]
-"""In which form which file is damaged, and how many forms share the damages of that kind of file."""
+"""In which form which kind of file is damaged, and how many forms share the damages of that kind."""
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("form", "artefact", "forms"), DAMAGED)
+@pytest.mark.parametrize(("form", "kind", "forms"), DAMAGED)
 def test_damage_to_what_is_beside_the_commits_never_changes_the_answer(
-    form: str, artefact: str, forms: int, monkeypatch: pytest.MonkeyPatch
+    form: str,
+    kind: str,
+    forms: int,
+    monkeypatch: pytest.MonkeyPatch,
+    record_property: Callable[[str, object], None],
 ) -> None:
     if form == "parquet in parts":  # small as they are, some are read in threads
         monkeypatch.setattr(parts_of_checkpoints, "_WORTH_A_THREAD", 0)
@@ -174,7 +188,7 @@ def test_damage_to_what_is_beside_the_commits_never_changes_the_answer(
     told = Counter[str]()
     for number in range(DAMAGES // forms):
         chance = dice(number)
-        path = chance.choice(parts) if artefact == "part" else artefact
+        path = FILES[kind] or chance.choice(parts)
         original = place.model.get(path)
         bad = damaged(original, chance)
         _write(place.model, path, bad)
@@ -183,7 +197,7 @@ def test_damage_to_what_is_beside_the_commits_never_changes_the_answer(
         assert unordered(state, places=False) == expected[latest if version is None else version], number
         told["untouched" if bad == original else "damaged"] += 1
         place.model.put(path, original)
-    print(f"{form}, {artefact}: {told['damaged']} damages, 0 wrong answers")
+    record_property(f"damaged {kind}", told["damaged"])
     assert told["damaged"] >= DAMAGES / forms * 0.9
 
 

@@ -17,12 +17,13 @@ from indextables.log.actions import Action, Add, MetaData, Protocol, Remove, Ski
 from indextables.log.bulk_decode import decode_commits
 from indextables.log.columns import ActionColumns, ActionKeys, table_of
 from indextables.log.lines import format_lines, parse_lines
+from tests.support.effort import times
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 CHECKED = ("gzip", "zstd", "lz4")
-CASES = 600
+CASES = times(600)
 KEYS = ActionKeys(partition=("date", "hour"), statistics=("id", "name"), tags=("indextables.writer",))
 
 COMMIT: list[Action] = [
@@ -97,7 +98,9 @@ def test_any_bytes_after_the_magic_byte_are_decoded_or_refused(data: bytes, code
 
 
 @pytest.mark.parametrize("name", CHECKED)
-def test_damage_to_a_file_with_a_checksum_never_changes_what_it_says(name: str) -> None:
+def test_damage_to_a_file_with_a_checksum_never_changes_what_it_says(
+    name: str, record_property: Callable[[str, object], None]
+) -> None:
     outcomes: Counter[bool] = Counter()
     for broken in damaged(codec.encode(format_lines(COMMIT), codec=name), name):
         if not codec.is_compressed(broken):
@@ -106,16 +109,20 @@ def test_damage_to_a_file_with_a_checksum_never_changes_what_it_says(name: str) 
         assert result == COMMIT or isinstance(result, str)
         check_bulk(broken, result)
         outcomes[isinstance(result, str)] += 1
+    record_property("damaged commits", outcomes.total())
     assert outcomes[True] > CASES // 2
 
 
 @pytest.mark.parametrize("name", ["none", "snappy", *CHECKED])
-def test_damage_to_any_file_is_read_alike_by_both_readers_or_refused_by_both(name: str) -> None:
+def test_damage_to_any_file_is_read_alike_by_both_readers_or_refused_by_both(
+    name: str, record_property: Callable[[str, object], None]
+) -> None:
     outcomes: Counter[bool] = Counter()
     for broken in damaged(codec.encode(format_lines(COMMIT), codec=name), f"{name}, both"):
         result = read_lines(broken)
         check_bulk(broken, result)
         outcomes[isinstance(result, str)] += 1
+    record_property("damaged commits", outcomes.total())
     assert outcomes[True] > CASES // 3
 
 

@@ -5,7 +5,6 @@ Every class of bytes is damaged: row groups, page index, bloom filter, the Parqu
 
 from __future__ import annotations
 
-import os
 import random
 from typing import TYPE_CHECKING, Any
 
@@ -20,13 +19,14 @@ from indextables.split.chunks import chunk_range
 from indextables.split.footer import CHECKSUMS_KEY
 from indextables.split.writer import encode_split
 from indextables.testing.models import S3Model
+from tests.support.effort import times
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from indextables.split import SplitFile
 
-CASES = int(os.environ.get("DAMAGE_CASES", "150"))
+CASES = times(150)
 PATH = "day=1/damaged.split"
 SETTINGS = Settings.resolve({"spark.indextables.indexing.fastfields": "id,name"})
 
@@ -117,7 +117,7 @@ def test_damage_gives_the_right_rows_or_an_error_that_names_the_file(
             outcomes["right"] += 1
     assert outcomes["refused"] >= CASES // 2 or area == "indexes"
     assert area == "indexes" or not outcomes["right"], "every byte but those of the indexes is covered by a checksum"
-    record_property("damaged splits read", CASES)
+    record_property("damaged splits", CASES)
 
 
 @pytest.mark.parametrize("area", ["metadata", "checksums", "tail"])
@@ -132,7 +132,7 @@ def test_without_the_log_damage_of_the_footer_never_raises_anything_else(area: s
         assert found.num_records == 600
         if found.statistics.nan_counts:  # what our writer noted, not what Parquet states
             assert (found.statistics, found.partition_values) == (FILE.statistics, {"day": "1"})
-    record_property("damaged footers described", CASES)
+    record_property("damaged splits", CASES)
 
 
 def test_one_column_is_read_though_another_is_damaged() -> None:

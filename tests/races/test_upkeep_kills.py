@@ -1,7 +1,7 @@
 """Real processes die by SIGKILL in the middle of checkpoints and cleanup, again and again on the same table.
 
 After every death the table opens and shows what was acknowledged, and the next run that gets through removes what the dead
-left behind. `INDEXTABLES_ALL_CASES=1` lets a process die at every step; otherwise the steps are drawn.
+left behind. The steps are drawn; with more effort a process dies at every one.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ import pytest
 from indextables.log import open as open_log
 from indextables.log.layout import commit_version, floor_version
 from tests.races.upkeep_worker import Life, launched
+from tests.support.effort import times
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -26,8 +27,7 @@ if TYPE_CHECKING:
 
     from tests.support.launcher import Processes
 
-ALL_CASES = bool(os.environ.get("INDEXTABLES_ALL_CASES"))
-LEAST_KILLS = 100 if ALL_CASES else 30
+LEAST_KILLS = 30
 DAY_S = 24 * 3600
 KEPT_VERSIONS = 3
 LONGEST_LIFE_S = 0.12
@@ -156,11 +156,11 @@ def test_sigkill_in_upkeep_loses_nothing_and_leaves_nothing_for_long(
         for _ in range(4):
             every = range(1, bench.steps(keepers) + 1)
         chance = random.Random(form)
-        for number, step in enumerate(every if ALL_CASES else sorted(chance.sample(every, 10)), 1):
+        for number, step in enumerate(sorted(chance.sample(every, min(times(10), len(every)))), 1):
             die_at_step(bench, keepers, step)
             if number % IN_A_ROW == 0:
                 get_through(bench, keepers)
-        for _ in range(40 if ALL_CASES else 4):
+        for _ in range(times(4)):
             die_at_any_moment(bench, keepers, chance)
         get_through(bench, keepers)
     record_property("SIGKILLs in upkeep", bench.kills)

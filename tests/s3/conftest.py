@@ -7,20 +7,15 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.support.pointed import ignored_unless_pointed_at
 from tests.support.s3 import S3Endpoint, versity_server
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-_HERE = Path(__file__).parent
-
 
 def pytest_ignore_collect(config: pytest.Config) -> bool | None:
-    start = config.invocation_params.dir
-    pointed_here = any(
-        (start / argument.partition("::")[0]).resolve().is_relative_to(_HERE) for argument in config.args
-    )
-    return None if pointed_here else True
+    return ignored_unless_pointed_at(Path(__file__).parent, config)
 
 
 @pytest.fixture(scope="session")

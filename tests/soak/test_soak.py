@@ -1,23 +1,23 @@
 """A minute of mixed work by real processes, with kills; and that its checker sees what it is there to see.
 
-`INDEXTABLES_SOAK_SECONDS` makes it longer; a nightly run takes 1800.
+With an effort of 30 it lasts for half an hour.
 """
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.soak.histories import Done, Event, Looked, Refused, Saw, Wants, check
 from tests.soak.soak import SURVIVORS, Soak
+from tests.support.effort import times
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-SECONDS = float(os.environ.get("INDEXTABLES_SOAK_SECONDS", "60"))
+SECONDS = times(60)
 
 
 @pytest.mark.slow

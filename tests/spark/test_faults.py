@@ -51,7 +51,7 @@ CLUSTER = textwrap.dedent(
         .config("spark.driver.host", "127.0.0.1")
         .config("spark.ui.enabled", "false")
         .config("spark.executor.memory", "512m")
-        .config("spark.executor.extraJavaOptions", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+        .config("spark.executor.extraJavaOptions", os.environ["SPARK_SUBMIT_OPTS"])
         .config("spark.speculation", "true")
         .config("spark.speculation.interval", "100ms")
         .config("spark.speculation.minTaskRuntime", "100ms")
@@ -110,6 +110,7 @@ CLUSTER = textwrap.dedent(
 )
 
 
+@pytest.mark.slow
 def test_executors_that_are_killed_and_tasks_that_hang_lose_and_double_nothing(tmp_path: Path) -> None:
     path, scratch = tmp_path / "t", tmp_path / "scratch"
     scratch.mkdir()

@@ -30,6 +30,7 @@ from indextables.spark.runs import RUN_LENGTH
 from indextables.table import Table
 from indextables.table.merge_group import MergeTask
 from indextables.table.merging import MergePolicy, plan_merges
+from tests.support.effort import times
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -42,7 +43,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.xdist_group("spark")
 
-SECONDS = 60 if os.environ.get("INDEXTABLES_ALL_CASES") else 8
+SECONDS = times(8)
 
 
 @pytest.fixture

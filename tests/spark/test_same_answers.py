@@ -126,6 +126,7 @@ def rows(spark: SparkSession, query: str, frame: DataFrame) -> list[str]:
     return sorted(map(repr, spark.sql(query, t=frame).collect()))
 
 
+@pytest.mark.slow
 def test_every_way_to_ask_gives_the_same_answer(
     spark: SparkSession, answers: Answers, record_property: Callable[[str, object], None]
 ) -> None:

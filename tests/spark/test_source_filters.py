@@ -79,6 +79,7 @@ def cases() -> list[tuple[ds.Filter, str]]:
     return found + [(ds.Not(item), f"NOT ({text})") for item, text in found]
 
 
+@pytest.mark.slow
 def test_a_pushed_filter_keeps_what_spark_would_keep(spark: SparkSession, tmp_path: Path) -> None:
     path = str(tmp_path / "t")
     zone = spark.conf.get("spark.sql.session.timeZone")

@@ -1,11 +1,10 @@
 """Anything that a table can do, in any order, under faults, crashes and wrong clocks, held against a list of multisets.
 
-`INDEXTABLES_STATEFUL_RUNS` and `INDEXTABLES_STATEFUL_STEPS` make the runs more and longer; a nightly run takes 20,000 of 100.
+More effort is more runs.
 """
 
 from __future__ import annotations
 
-import os
 import sys
 from collections import Counter
 from dataclasses import replace
@@ -43,12 +42,13 @@ from tests.stateful.world import (
     World,
     schema_of,
 )
+from tests.support.effort import times
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-RUNS = int(os.environ.get("INDEXTABLES_STATEFUL_RUNS", "240"))
-STEPS = int(os.environ.get("INDEXTABLES_STATEFUL_STEPS", "50"))
+RUNS = times(240)
+STEPS = 50
 LONG = settings(
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much],
     deadline=None,

@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 
 SCHEMA = pa.schema([("id", pa.int64())])
 _WRITERS = 8
-_APPENDS = 100
 _ENDLESS = 1_000_000
 _LONGEST_LIFE_S = 0.2
 # Writers that lose a race come back at once, so that most of a life is spent inside a commit.
@@ -96,9 +95,7 @@ class Story:
     def line(self, name: str) -> str:
         """Return the counts as one line to print."""
         verdict = self.verdict
-        what = (
-            f"{self.kills} SIGKILLs of {_WRITERS} writers" if self.kills else f"{_WRITERS} writers x {_APPENDS} appends"
-        )
+        what = f"{self.kills} SIGKILLs of {_WRITERS} writers" if self.kills else f"{_WRITERS} writers"
         fates = f", {verdict.silent} died in a commit, {verdict.silent_commits} of them landed" if self.kills else ""
         return (
             f"{name}: {what}: {verdict.commits} commits, {verdict.lost} lost, {verdict.doubled} doubled, "
@@ -106,12 +103,12 @@ class Story:
         )
 
 
-def append_together(table: Table) -> Story:
-    """Let eight writers make a hundred commits each, and judge what came of it."""
+def append_together(table: Table, *, appends: int) -> Story:
+    """Let eight writers make so many commits each, and judge what came of it."""
     table.create()
     started = time.monotonic()
     with launched() as writers:
-        pids = [writers.start(table.job(f"writer-{number}", appends=_APPENDS)) for number in range(_WRITERS)]
+        pids = [writers.start(table.job(f"writer-{number}", appends=appends)) for number in range(_WRITERS)]
         endings = [writers.wait(pid) for pid in pids]
     seconds = time.monotonic() - started
     assert endings == [0] * _WRITERS

@@ -61,6 +61,8 @@ class MiniHdfs:
     def pause(self) -> None:
         """Stop the process from answering while its connections stay open, as a long garbage collection does."""
         os.kill(self.pid, signal.SIGSTOP)
+        # The signal is only sent by then: on a busy machine threads answer for some milliseconds more.
+        os.waitpid(self.pid, os.WUNTRACED)
 
     def resume(self) -> None:
         """Undo `pause`."""

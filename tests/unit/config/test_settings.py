@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import sys
 import time
 from typing import TYPE_CHECKING, Any
 
@@ -251,11 +252,16 @@ def test_resolving_every_key_takes_less_than_a_millisecond() -> None:
     assert len(options) >= 40
 
     def seconds() -> float:
-        start = time.perf_counter()
+        start = time.process_time()
         Settings.resolve(options, session=session, hadoop=options)
-        return time.perf_counter() - start
+        return time.process_time() - start
 
-    assert min(seconds() for _ in range(50)) < 0.001
+    counting = sys.gettrace()
+    sys.settrace(None)  # or what counts coverage would be measured, too
+    try:
+        assert min(seconds() for _ in range(50)) < 0.001
+    finally:
+        sys.settrace(counting)
 
 
 def test_settings_are_values() -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import itertools
-import os
 import random
 import threading
 from collections import Counter
@@ -36,6 +35,7 @@ from indextables.testing.faulty import ALL, Crash, FaultKind, FaultStore, sweep
 from indextables.testing.models import S3Model
 from indextables.testing.virtual import virtual_runtime
 from tests.support.data import every_type
+from tests.support.effort import EFFORT
 from tests.support.logs import WatchedStore
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 
 TARGET = 1_000_000
 SEEDS = itertools.count(100)
-MODES: tuple[Mode, ...] = ("once", "forever") if os.environ.get("INDEXTABLES_ALL_CASES") else ("once",)
+MODES: tuple[Mode, ...] = ("once",) if EFFORT == 1 else ("once", "forever")
 
 
 def on(store: Store, **options: Any) -> Table:
@@ -416,6 +416,7 @@ def test_other_sizes_are_refused_by_name(text: str | int) -> None:
 SWEPT = tuple(kind for kind in ALL if kind not in {FaultKind.STALE_LIST, FaultKind.TRUNCATED_LIST, FaultKind.MISSING})
 
 
+@pytest.mark.slow
 def test_no_fault_at_any_call_loses_or_doubles_a_row(record_property: Any) -> None:
     model, table = small_files(2)
     before = multiset(table)
