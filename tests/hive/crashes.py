@@ -14,6 +14,8 @@ from tests.hive.killing import Outcome, run_command
 from tests.hive.tables import Snapshot, add_partition, create_table, fill, read_table
 
 if TYPE_CHECKING:
+    from indextables.hive.filesystem import Entry
+    from indextables.hive.model import HivePartition
     from tests.support.metastore import MetastoreService
 
 COMMANDS = ("compact", "rollback", "cleanup")
@@ -29,6 +31,7 @@ class Patient:
         lake: For everything that is not killed.
         service: The Metastore, for processes that are.
         name: The table.
+        place: The directory that holds it, and all that runs put beside it.
         rows: Its rows, which never change.
         old_files: Its files by partition before compaction.
         swap: How its directories are swapped.
@@ -37,6 +40,7 @@ class Patient:
     lake: Lake
     service: MetastoreService
     name: str
+    place: str
     rows: Snapshot
     old_files: dict[str, list[str]]
     swap: str = "rename"
@@ -47,7 +51,7 @@ class Patient:
         for index, day in enumerate(["1", "2", "3"]):
             location = add_partition(lake, table, [day], location=f"{place}/far/{day}" if day == "3" else None)
             fill(lake, location, files=3, rows=4, start=100 * index)
-        patient = cls(lake, service, name, read_table(lake, name), {}, swap)
+        patient = cls(lake, service, name, place, read_table(lake, name), {}, swap)
         patient.old_files = patient.files()
         return patient
 
@@ -56,10 +60,8 @@ class Patient:
 
     def state(self) -> tuple[Any, ...]:
         """Everything that a second recovery must leave alone: the trees around the table, and its runs."""
-        table = find_table(self.lake, self.name)
-        base = table.location.rpartition("/")[0]
-        runs = list_runs(self.lake, table=self.name)
-        return self._entries(base), runs, self._locations(), self._parameters()
+        held = [(one.values, one.location, one.parameters) for one in self._partitions()]
+        return self._tree(), list_runs(self.lake, table=self.name), held
 
     def is_old(self) -> bool:
         return self.files() == self.old_files
@@ -72,12 +74,13 @@ class Patient:
         assert recover(self.lake, table=self.name) == []
         assert self.state() == before
 
-    def check(self) -> None:
+    def check(self) -> dict[str, list[str]]:
         assert read_table(self.lake, self.name) == self.rows
         files = self.files()
         new = {name: ["part-00000.parquet"] for name in files}
         assert files in (self.old_files, new), f"old and new files are mixed: {files}"
         assert all(run.state in {"complete", "undone"} for run in list_runs(self.lake, table=self.name))
+        return files
 
     def kill(self, command: str, *, kill_at: int | None = None, after: float | None = None) -> Outcome:
         outcome = run_command(self.service.uri, command, self.name, swap=self.swap, kill_at=kill_at, after=after)
@@ -100,22 +103,20 @@ class Patient:
                 system.remove_tree(place)
                 system.make_directory(place)
                 fill(self.lake, place, files=3, rows=4, start=100 * index)
-        self.check()
-        assert self.is_old()
-        assert not [entry.path for entry in self.state()[0] if is_staging(entry.name)]
+        assert self.check() == self.old_files
+        assert not [entry.path for entry in self._tree() if is_staging(entry.name)]
 
     def _locations(self) -> dict[str, str]:
-        table = find_table(self.lake, self.name)
-        names = self.lake.metastore.partition_names(table)
-        held = self.lake.metastore.partitions(table, names)
-        return {f"day={one.values[0]}": one.location for one in held}
+        return {f"day={one.values[0]}": one.location for one in self._partitions()}
 
-    def _parameters(self) -> list[dict[str, str]]:
+    def _partitions(self) -> list[HivePartition]:
         table = find_table(self.lake, self.name)
-        held = self.lake.metastore.partitions(table, self.lake.metastore.partition_names(table))
-        return [one.parameters for one in held]
+        return list(self.lake.metastore.partitions(table, self.lake.metastore.partition_names(table)))
 
-    def _entries(self, place: str) -> list[Any]:
+    def _tree(self) -> list[Entry]:
+        return self._entries(self.place)
+
+    def _entries(self, place: str) -> list[Entry]:
         return self.lake.systems.at(place).entries(place)
 
 

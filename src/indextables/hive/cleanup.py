@@ -94,13 +94,13 @@ def cleanup(lake: Lake, full_name: str, *, older_than_ms: int = 0, dry_run: bool
         )
 
 
-def finish_cleanup(lake: Lake, run: Run) -> None:
+def finish_cleanup(lake: Lake, run: Run, directories: Sequence[Directory]) -> None:
     """Delete the directories of a run that was being cleaned up, then its backup.
 
     Raises:
         RecoveryError: A directory is not as the run left it, or is in use; nothing was deleted.
     """
-    places = _deletable(lake, run, Journal(lake).directories(run))
+    places = _deletable(lake, run, directories)
     _refuse_used(lake, [run], [places])
     _delete(lake, run, places)
 

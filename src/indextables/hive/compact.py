@@ -165,7 +165,7 @@ def _planned(table: HiveTable, plan: Plan) -> CompactionResult:
 
 def _undo_after(lake: Lake, run: Run, failure: BaseException) -> None:
     try:
-        undo_run(lake, run)
+        undo_run(lake, run, Journal(lake).directories(run))
     except Exception as error:  # noqa: BLE001 - the first failure is the one to report; this one is added to it
         failure.add_note(
             f"Putting the table back failed as well ({error}). Run: lakekeeper recover --table {run.source}"

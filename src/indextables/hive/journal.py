@@ -7,7 +7,7 @@ like a backup's proves nothing, since `events` is a prefix of `events_archive`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
@@ -53,9 +53,15 @@ UNFINISHED = frozenset({State.PREPARING, State.SWAPPING, State.UNDOING, State.CL
 
 @dataclass(kw_only=True)
 class Run:
-    """A run, by its backup table."""
+    """A run, by its backup table.
+
+    Attributes:
+        backup: The backup table.
+        sealed: Its partitions by their names, as this process has written them down before it renames.
+    """
 
     backup: HiveTable
+    sealed: dict[str, HivePartition] = field(default_factory=dict)
 
     @property
     def id(self) -> str:
@@ -165,11 +171,11 @@ class Journal:
         self._lake.on_step("record replacements")
         if run.backup.keys:
             by_name = {directory.name: directory for directory in directories}
-            changed = [
-                held.changed(parameters=held.parameters | by_name[self._name(run, held)].properties())
-                for held in self.partitions(run)
-            ]
-            self._metastore.alter_partitions(run.backup, changed)
+            held = {self._name(run, one): one for one in self.partitions(run)}
+            run.sealed = {
+                name: one.changed(parameters=one.parameters | by_name[name].properties()) for name, one in held.items()
+            }
+            self._metastore.alter_partitions(run.backup, run.sealed.values())
             self.set_state(run, State.SWAPPING)
         else:
             self.set_state(run, State.SWAPPING, directories[0].properties())
@@ -180,8 +186,16 @@ class Journal:
         run.backup = run.backup.changed(parameters={**run.backup.parameters, STATE: state, **(properties or {})})
         self._metastore.alter(run.backup)
 
+    def follow(self, run: Run, directory: Directory) -> None:
+        """Let the backup of a sealed run find a directory at its old place; nobody has a live one until this is done."""
+        if run.backup.keys:
+            moved = run.sealed[directory.name].changed(location=directory.old)
+            self._metastore.alter_partitions(run.backup, [moved])
+        else:
+            self.repoint(run, {"": directory.old})
+
     def repoint(self, run: Run, moves: dict[str, str]) -> None:
-        """Let the backup find directories, by their names, in other places."""
+        """Let the backup find directories, by their names, in other places; where they are now is asked, not remembered."""
         if not run.backup.keys:
             location = moves.get("")
             if location is not None and run.backup.location != location:

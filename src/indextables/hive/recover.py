@@ -16,7 +16,10 @@ from indextables.hive.undo import Recovery, assess_all, finish_run, is_swapped, 
 from indextables.tracing import span
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from indextables.hive.connect import Lake
+    from indextables.hive.directory import Directory
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -119,15 +122,15 @@ def rollback(lake: Lake, full_name: str, *, run: str | None = None, keep_newer: 
             raise RollbackRefusedError(
                 table.full_name, f"run {newest.id} is of an earlier table of this name", way_out="Nothing was touched"
             )
-        _refuse_loss(lake, newest, keep_newer=keep_newer)
-        undone = undo_run(lake, newest)
+        directories = journal.directories(newest)
+        _refuse_loss(lake, newest, directories, keep_newer=keep_newer)
+        undone = undo_run(lake, newest, directories)
         noted.note(run=undone.run, directories=undone.directories)
-        announce(lake, table, journal.directories(newest))
+        announce(lake, table, directories)
         return undone
 
 
-def _refuse_loss(lake: Lake, run: Run, *, keep_newer: bool) -> None:
-    directories = Journal(lake).directories(run)
+def _refuse_loss(lake: Lake, run: Run, directories: Sequence[Directory], *, keep_newer: bool) -> None:
     for directory, seen in zip(directories, assess_all(lake, run, directories), strict=True):
         if seen.sight is Sight.BETWEEN:
             raise RollbackRefusedError(
@@ -162,27 +165,23 @@ def _recover_and_tell(lake: Lake, run: Run) -> Recovery:
     """Recover a run, and tell engines that may have cached what was there before."""
     with span("lakekeeper.recover", table=run.source, run=run.id) as noted:
         directories = Journal(lake).directories(run)
-        done = _recover(lake, run)
+        done = _recover(lake, run, directories)
         noted.note(directories=len(directories), state=done.state)
         if (held := lake.metastore.table(*split_name(run.source))) is not None:
             announce(lake, held, directories)
         return done
 
 
-def _recover(lake: Lake, run: Run) -> Recovery:
-    journal = Journal(lake)
+def _recover(lake: Lake, run: Run, directories: Sequence[Directory]) -> Recovery:
     found = run.state
     if found is State.CLEANING:
-        directories = journal.directories(run)
-        finish_cleanup(lake, run)
+        finish_cleanup(lake, run, directories)
         return Recovery(table=run.source, run=run.id, found=found, state="cleaned", directories=len(directories))
-    if found is State.SWAPPING:
-        directories = journal.directories(run)
-        if is_swapped(assess_all(lake, run, directories)):
-            journal.repoint(run, {directory.name: directory.old for directory in directories})
-            finish_run(lake, run, directories)
-            return Recovery(table=run.source, run=run.id, found=found, state=run.state, directories=len(directories))
-    return undo_run(lake, run)
+    if found is State.SWAPPING and is_swapped(assess_all(lake, run, directories)):
+        Journal(lake).repoint(run, {directory.name: directory.old for directory in directories})
+        finish_run(lake, run, directories)
+        return Recovery(table=run.source, run=run.id, found=found, state=run.state, directories=len(directories))
+    return undo_run(lake, run, directories)
 
 
 def _runs(lake: Lake, *, table: str | None, database: str | None) -> list[Run]:

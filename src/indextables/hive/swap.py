@@ -67,14 +67,18 @@ class Swapper:
         Raises:
             ConcurrentChangeError: Its files are not those that were read; at most the first rename has happened.
         """
-        system = self._system(directory)
         self.require_unchanged(directory)
+        with self._lake.metastore.one_writer:  # or between the renames it would wait for the turns of all others
+            return self._rename_twice(directory)
+
+    def _rename_twice(self, directory: Directory) -> float:
+        system = self._system(directory)
         self._lake.on_step(f"rename to old: {directory.name}")
         began = self._lake.runtime.monotonic()
         system.rename(directory.location, directory.old)
         self._require_unchanged(directory, system.files(directory.old), "during the swap")
         self._lake.on_step(f"point backup at old: {directory.name}")
-        self._journal.repoint(self._run, {directory.name: directory.old})
+        self._journal.follow(self._run, directory)
         self._lake.on_step(f"rename to live: {directory.name}")
         try:
             system.rename(directory.staging, directory.location)

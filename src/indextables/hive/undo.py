@@ -65,8 +65,13 @@ def assess_all(lake: Lake, run: Run, directories: Sequence[Directory]) -> list[A
     return found
 
 
-def undo_run(lake: Lake, run: Run) -> Recovery:
+def undo_run(lake: Lake, run: Run, directories: Sequence[Directory]) -> Recovery:
     """Put every directory of a run back.
+
+    Args:
+        lake: Metastore and file systems.
+        run: The run.
+        directories: As its journal has them now; to ask for those of a wide table takes a Metastore seconds.
 
     Raises:
         RecoveryError: A directory is as no run leaves it; nothing was touched.
@@ -74,7 +79,6 @@ def undo_run(lake: Lake, run: Run) -> Recovery:
     journal = Journal(lake)
     swapper = swapper_of(lake, journal, run)
     found = run.state
-    directories = journal.directories(run)
     assess_all(lake, run, directories)
     if run.state is not State.UNDOING:
         journal.set_state(run, State.UNDOING)
