@@ -24,6 +24,7 @@ from indextables.log.columns import (
     Row,
     Versioned,
     keys_of,
+    no_rows_of,
     schema_of,
     table_of,
     width_of,
@@ -170,7 +171,7 @@ class _Decoder:
                     f"the {kind.key} actions from here on use too many different keys in their maps",
                     way_out="Check what wrote so many tags or statistics, and repair the log without them",
                 )
-        whole = {kind: _concatenated(pieces, schema_of(kind, keys)) for kind, pieces in tables.items()}
+        whole = {kind: _concatenated(pieces, kind, keys) for kind, pieces in tables.items()}
         rare = [item for part in parts for item in part.rare]
         return ActionColumns(
             adds=whole[Add],
@@ -269,7 +270,8 @@ class _Decoder:
             self._learned = self._learned.widened(keys)
 
 
-def _concatenated(pieces: list[pa.Table], schema: pa.Schema) -> pa.Table:
+def _concatenated(pieces: list[pa.Table], kind: type[Row], keys: ActionKeys) -> pa.Table:
     if not pieces:
-        return schema.empty_table()
+        return no_rows_of(kind, keys)
+    schema = schema_of(kind, keys)
     return pa.concat_tables([piece if piece.schema.equals(schema) else piece.cast(schema) for piece in pieces])

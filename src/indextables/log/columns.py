@@ -159,6 +159,12 @@ def schema_of(kind: type[Row], keys: ActionKeys) -> pa.Schema:
     return pa.schema([*fields, *_PLACE])
 
 
+@lru_cache(maxsize=64)
+def no_rows_of(kind: type[Row], keys: ActionKeys) -> pa.Table:
+    """Return an action's table without rows; most commits lack most actions, and to make it takes longer than to read a line."""
+    return schema_of(kind, keys).empty_table()
+
+
 def width_of(kind: type[Row], keys: ActionKeys) -> int:
     """Return how many children the map columns of an action's table have."""
     return sum(len(keys.of(column.name)) for column in columns_of(kind) if column.type is None)
@@ -166,6 +172,8 @@ def width_of(kind: type[Row], keys: ActionKeys) -> int:
 
 def table_of(kind: type[Row], rows: Sequence[tuple[int, int, Row]], keys: ActionKeys) -> pa.Table:
     """Return the table of actions that exist as values, each with its version and ordinal."""
+    if not rows:
+        return no_rows_of(kind, keys)
     schema = schema_of(kind, keys)
     columns: list[list[object]] = [
         [None if (value := getattr(action, column.name)) is UNSET else value for _, _, action in rows]

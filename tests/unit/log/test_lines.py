@@ -210,22 +210,24 @@ after = resource.getrusage(resource.RUSAGE_SELF)
 print(json.dumps([result, after.ru_utime - before.ru_utime, (after.ru_maxrss - before.ru_maxrss) / 1024]))
 """
 
-LARGE: dict[str, tuple[bytes, str]] = {
-    "brackets to the longest line": (b"[" * (16 << 20), "deeper"),
-    "lists to the longest line": (OPEN + b'"x":[' + b"[]," * 5_590_000 + b"1]}}", "values"),
-    "texts to the longest line": (OPEN + b'"x":[' + b'"a",' * 4_190_000 + b"1]}}", "values"),
-    "digits to the longest line": (OPEN + b'"size":' + b"9" * 16_700_000 + b"}}", "64 bits"),
-    "escapes to the longest line": (OPEN + b'"x":"' + b'\\\\\\"' * 4_190_000, "not JSON"),
-    "a line of 17 MiB": (REMOVE.replace(b'"p"', b'"' + b"p" * (17 << 20) + b'"'), "are the most"),
-    "a line of 250 MiB": (b"{" * (250 << 20), "are the most"),
-    "newlines to the largest commit": (b"\n" * (256 << 20), "no action"),
+# Made when they are needed: together they are as large as all that a worker holds otherwise.
+LARGE: dict[str, tuple[Callable[[], bytes], str]] = {
+    "brackets to the longest line": (lambda: b"[" * (16 << 20), "deeper"),
+    "lists to the longest line": (lambda: OPEN + b'"x":[' + b"[]," * 5_590_000 + b"1]}}", "values"),
+    "texts to the longest line": (lambda: OPEN + b'"x":[' + b'"a",' * 4_190_000 + b"1]}}", "values"),
+    "digits to the longest line": (lambda: OPEN + b'"size":' + b"9" * 16_700_000 + b"}}", "64 bits"),
+    "escapes to the longest line": (lambda: OPEN + b'"x":"' + b'\\\\\\"' * 4_190_000, "not JSON"),
+    "a line of 17 MiB": (lambda: REMOVE.replace(b'"p"', b'"' + b"p" * (17 << 20) + b'"'), "are the most"),
+    "a line of 250 MiB": (lambda: b"{" * (250 << 20), "are the most"),
+    "newlines to the largest commit": (lambda: b"\n" * (256 << 20), "no action"),
 }
 
 
 @pytest.mark.parametrize("name", LARGE)
 @pytest.mark.parametrize("reader", ["lines", "bulk"])
 def test_hostile_input_up_to_the_caps_costs_at_most_256_mib(name: str, reader: str, tmp_path: Path) -> None:
-    data, reason = LARGE[name]
+    make, reason = LARGE[name]
+    data = make()
     file = tmp_path / "commit"
     file.write_bytes(data + b"\n" if len(data) < 256 << 20 else data)
     command = [sys.executable, "-c", _MEASURED, str(file), reader]

@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 from indextables.errors import CheckpointCorruptionError
 from indextables.log.checkpoint.manifest import digest
 from indextables.log.codec import MAX_RATIO
-from indextables.log.columns import ActionKeys, Row, columns_of, schema_of
+from indextables.log.columns import ActionKeys, Row, columns_of, no_rows_of, schema_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -166,7 +166,7 @@ def _expands(metadata: pq.FileMetaData, size: int) -> bool:
 
 def no_rows(kind: type[Row]) -> pa.Table:
     """Return a table of no actions."""
-    return schema_of(kind, ActionKeys()).empty_table()
+    return no_rows_of(kind, ActionKeys())
 
 
 def _complete(table: pa.Table, kind: type[Row]) -> pa.Table:
