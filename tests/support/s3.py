@@ -68,12 +68,16 @@ class S3Endpoint:
 
 
 @contextmanager
-def moto_server() -> Iterator[S3Endpoint]:
-    """Run moto's server, with one empty bucket."""
+def moto_server(*, page: int = 1_000) -> Iterator[S3Endpoint]:
+    """Run moto's server, with one empty bucket, which lists so many names in one answer."""
     port = _free_port()
     launcher = "import sys; from moto.server import main; sys.exit(main())"
     command = [sys.executable, "-c", launcher, "-H", "127.0.0.1", "-p", str(port)]
-    with tempfile.TemporaryDirectory(prefix="moto-") as work, _running("moto", command, port, Path(work)) as endpoint:
+    pages = {"MOTO_S3_DEFAULT_MAX_KEYS": str(page)}
+    with (
+        tempfile.TemporaryDirectory(prefix="moto-") as work,
+        _running("moto", command, port, Path(work), environment=pages) as endpoint,
+    ):
         yield S3Endpoint(endpoint, "test", "testtest", "").new_bucket()
 
 

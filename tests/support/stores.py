@@ -30,11 +30,13 @@ class StoreRoot:
         name: The kind.
         open: Opens the store rooted at a name; the same name gives the same bytes.
         referee: Whether racing creations have exactly one winner. moto checks first and writes then, so it cannot judge races.
+        page: How many names a store gives in one answer, if it gives them in pages.
     """
 
     name: str
     open: Callable[[str], Store]
     referee: bool = True
+    page: int = 1_000
     _numbers: Iterator[int] = field(default_factory=itertools.count)
 
     def fresh(self) -> Store:
@@ -55,17 +57,18 @@ def _local(directory: Path) -> Iterator[StoreRoot]:
     yield StoreRoot("local", lambda name: LocalStore(directory / name))
 
 
-def _on_s3(name: str, endpoint: S3Endpoint, *, referee: bool) -> StoreRoot:
+def _on_s3(name: str, endpoint: S3Endpoint, *, referee: bool, page: int = 1_000) -> StoreRoot:
     def open_root(root: str) -> Store:
         return open_object_store(f"s3://{endpoint.bucket}/{root}", options=endpoint.options())
 
-    return StoreRoot(name, open_root, referee)
+    return StoreRoot(name, open_root, referee, page)
 
 
 @contextmanager
 def _moto(_: Path) -> Iterator[StoreRoot]:
-    with moto_server() as endpoint:
-        yield _on_s3("moto", endpoint, referee=False)
+    page = 100  # it takes its time for every object that is written
+    with moto_server(page=page) as endpoint:
+        yield _on_s3("moto", endpoint, referee=False, page=page)
 
 
 @contextmanager
