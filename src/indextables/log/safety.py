@@ -17,8 +17,8 @@ from indextables.storage.paths import canonical
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-# An empty or dot segment, a control character, a backslash, a colon, anything that is not ASCII, or an encoded dot or slash.
-_UNUSUAL: Final = r"(?:^|/)\.{0,2}(?:/|$)|[\x00-\x1f\x7f\\:]|[^\x00-\x7f]|%(?:25|2e|2E|2f|2F|5c|5C)"
+# An empty or dot segment, a control character, a backslash, a colon, anything that is not ASCII, or a percent sign in what is no partition.
+_UNUSUAL: Final = r"(?:^|/)\.{0,2}(?:/|$)|[\x00-\x1f\x7f\\:]|[^\x00-\x7f]|(?:^|/)[^=/]*%[^=/]*(?:/|$)"
 _LONG: Final = 1024
 _SPACE, _DOT, _SLASH, _DELETE = b" ./\x7f"
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+import urllib.parse
 from typing import TYPE_CHECKING
 
 from indextables.errors import UnsafePathError
@@ -20,9 +21,9 @@ HIVE_DEFAULT_PARTITION = "__HIVE_DEFAULT_PARTITION__"
 
 _MAX_PATH_BYTES = 4096
 _MAX_NAME_BYTES = 1024
+_MOST_DECODINGS = 8
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
-_PERCENT = re.compile(r"%(?:25)*([0-9A-Fa-f]{2})")
 _DOTS = frozenset({".", ".."})
 _NOTHING = frozenset({"", *_DOTS})
 # What Hive and Spark escape in a partition directory's name, and the C1 controls, which they decode as well.
@@ -61,15 +62,31 @@ def _why_unsafe(path: str) -> str | None:
 def _why_segment_unsafe(segment: str) -> str | None:
     if not segment:
         return "it is absolute or holds an empty segment"
-    if segment in _DOTS or (not segment.isascii() and unicodedata.normalize("NFKC", segment) in _DOTS):
+    if len(segment.encode()) > _MAX_NAME_BYTES:
+        return f"a segment is longer than {_MAX_NAME_BYTES} bytes"
+    if _is_nothing(segment):
         return "it holds a dot segment"
     # A partition directory may hold an escaped slash or dot: that is a value, and no store of ours decodes it.
     if "%" in segment and "=" not in segment:
-        decoded = _PERCENT.sub(lambda match: chr(int(match[1], 16)), segment)
-        if not _NOTHING.isdisjoint(re.split(r"[/\\]", decoded)):
+        decoded = _decoded(segment)
+        if decoded is None:
+            return f"it is encoded more than {_MOST_DECODINGS} times"
+        if any(map(_is_nothing, re.split(r"[/\\]", decoded))):
             return "it holds an encoded dot segment, or an encoded slash with nothing beside it"
-    if len(segment.encode()) > _MAX_NAME_BYTES:
-        return f"a segment is longer than {_MAX_NAME_BYTES} bytes"
+    return None
+
+
+def _is_nothing(segment: str) -> bool:
+    """Tell whether a segment leads nowhere or upwards, in look-alike characters, too."""
+    return segment in _NOTHING or (not segment.isascii() and unicodedata.normalize("NFKC", segment) in _DOTS)
+
+
+def _decoded(text: str) -> str | None:
+    """Return what is left when there is nothing more to decode, for `%252e` and `%%32e` decode to an escape; None if that takes long."""
+    for _ in range(_MOST_DECODINGS + 1):
+        before, text = text, urllib.parse.unquote(text)
+        if text == before:
+            return text
     return None
 
 
