@@ -17,8 +17,10 @@ from indextables.storage.paths import canonical
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-# An empty or dot segment, a control character, a backslash, a colon, anything that is not ASCII, or a percent sign in what is no partition.
-_UNUSUAL: Final = r"(?:^|/)\.{0,2}(?:/|$)|[\x00-\x1f\x7f\\:]|[^\x00-\x7f]|(?:^|/)[^=/]*%[^=/]*(?:/|$)"
+# A dot, a slash, a backslash, a percent sign or a digit of an escape, encoded, or a byte that may be part of a look-alike.
+_ESCAPE: Final = r"%(?:2[5eEfF]|5[cC]|3[0-9]|[46][1-6]|[89a-fA-F][0-9a-fA-F])"
+# An empty or dot segment, a control character, a backslash, a colon, anything that is not ASCII, or such an escape in what is no partition.
+_UNUSUAL: Final = rf"(?:^|/)\.{{0,2}}(?:/|$)|[\x00-\x1f\x7f\\:]|[^\x00-\x7f]|(?:^|/)[^=/]*{_ESCAPE}[^=/]*(?:/|$)"
 _LONG: Final = 1024
 _SPACE, _DOT, _SLASH, _DELETE = b" ./\x7f"
 
