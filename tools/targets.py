@@ -13,6 +13,7 @@ SUITES = (
     "tests/faults",
     "tests/fuzz",
     "tests/hive/test_crashes.py",
+    "tests/hive/test_damaged_files.py",
     "tests/hive/test_metastore_faults.py",
     "tests/model",
     "tests/property",
@@ -117,7 +118,7 @@ TARGETS = (
         5_000,
     ),
     Target(
-        "Flipped bits and cut files: splits, commits, checkpoints, their manifests, pointers; of each at least",
+        "Flipped bits and cut files: splits, commits, checkpoints, their manifests, pointers, files of Hive tables; of each at least",
         500,
         (
             "damaged splits",
@@ -126,6 +127,9 @@ TARGETS = (
             "damaged JSON checkpoints",
             "damaged manifests",
             "damaged pointers",
+            "damaged pages of Hive tables",
+            "damaged Parquet files of Hive tables",
+            "damaged ORC files of Hive tables",
         ),
         20_000,
         fewest=True,

@@ -16,6 +16,7 @@ from pyarrow import orc
 
 from indextables.errors import TableRefusedError, VerificationError
 from indextables.hive.checksum import Check, check_table
+from indextables.hive.damage import whole_file
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -59,17 +60,12 @@ class OrcRewriter:
         for entry in self._group.files:
             place = f"{self._group.source}/{entry.path}"
             with self._system.open_input(place, entry.length) as source:
-                try:
+                with whole_file(self._group.table, place, "ORC"):
                     file = orc.ORCFile(source)
-                except (OSError, pa.ArrowInvalid) as error:
-                    raise TableRefusedError(
-                        self._group.table,
-                        f"{place} is not a whole ORC file ({error})",
-                        way_out="Wait until its writer is done, or move the file away",
-                    ) from error
-                for column in file.schema:
-                    _refuse_unfaithful(column.name, column.type, self._group.table)
-                table = file.read()
+                    for column in file.schema:
+                        _refuse_unfaithful(column.name, column.type, self._group.table)
+                    table = file.read()
+                    table.validate()
                 _refuse_old_dates(table, self._group.table)
                 yield table.replace_schema_metadata(None), str(file.compression).lower()
 
@@ -92,7 +88,10 @@ class OrcRewriter:
         data = buffer.getvalue()
         with self._system.create(place) as sink:
             sink.write(data)
-        with self._system.open_input(place, len(data)) as source:
+        with (
+            self._system.open_input(place, len(data)) as source,
+            whole_file(self._group.table, place, "ORC", is_ours=True),
+        ):
             written = orc.ORCFile(source).read().replace_schema_metadata(None)
         if str(written.schema) != str(table.schema):
             raise TableRefusedError(self._group.table, "its ORC files have types that would not be kept")

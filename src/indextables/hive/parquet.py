@@ -15,8 +15,10 @@ import pyarrow.parquet as pq
 
 from indextables.errors import TableRefusedError, VerificationError
 from indextables.hive.checksum import Check, check_table
+from indextables.hive.damage import whole_file
 from indextables.hive.int96 import exact, in_one_unit
 from indextables.hive.shape import Shape, codec_of, physical_schema, shape_of
+from indextables.split.sound import check_columns
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -69,8 +71,8 @@ class ParquetRewriter:
             VerificationError: What was written differs from what was read.
         """
         with ExitStack() as stack:
-            for shape, table, file in self._read():
-                output = self._outputs.setdefault(shape, _new_output(shape, file))
+            for shape, created_by, table in self._read():
+                output = self._outputs.setdefault(shape, _Output(shape, created_by))
                 output.pending.append(table)
                 output.pending_bytes += table.nbytes
                 if output.pending_bytes > _PIECE_BYTES and not self._group.sort_by:
@@ -80,24 +82,20 @@ class ParquetRewriter:
                 self._close(output)
         return {output.name: self._verified(output) for output in self._outputs.values()}
 
-    def _read(self) -> Iterator[tuple[Shape, Any, Any]]:
+    def _read(self) -> Iterator[tuple[Shape, str, Any]]:
         for entry in self._group.files:
             place = f"{self._group.source}/{entry.path}"
             with self._system.open_input(place, entry.length) as source:
-                try:
-                    file = pq.ParquetFile(source, pre_buffer=False)
-                except ValueError as error:  # Arrow's own, and those of types that pandas registers
-                    raise TableRefusedError(
-                        self._group.table,
-                        f"{place} is not a whole Parquet file ({error})",
-                        way_out="Wait until its writer is done, or move the file away",
-                    ) from error
-                shape = shape_of(file)
+                with whole_file(self._group.table, place, "Parquet"):
+                    file = _opened(source)
+                    check_columns(file.metadata, size=entry.length)
+                    shape = shape_of(file)
+                    created_by = str(file.metadata.created_by or "")
                 if len(set(file.schema_arrow.names)) < len(file.schema_arrow.names):
                     raise TableRefusedError(self._group.table, f"{place} has two columns of one name")
                 self._codec = self._codec or codec_of([file], self._group.table)
-                for table in _tables(file, source, self._group.table):
-                    yield shape, table.replace_schema_metadata(None), file
+                for table in self._tables(file, source, place):
+                    yield shape, created_by, table.replace_schema_metadata(None)
 
     def _flush(self, output: _Output, stack: ExitStack, *, last: bool) -> None:
         table = pa.concat_tables(in_one_unit(output.pending, self._group.table)) if output.pending else None
@@ -123,6 +121,7 @@ class ParquetRewriter:
             table.schema,
             compression=self._codec or "SNAPPY",
             write_statistics=_columns_with_statistics(table, whole=whole),
+            write_page_checksum=True,  # as the writers of Spark and Hive do: what they protect stays protected
             **output.shape.writer_options(),
         )
         if output.shape.metadata:
@@ -135,7 +134,8 @@ class ParquetRewriter:
     def _verified(self, output: _Output) -> Check:
         place = f"{self._group.target}/{output.name}"
         with self._system.open_input(place, output.sink.length) as source:
-            file = pq.ParquetFile(source, pre_buffer=False)
+            with whole_file(self._group.table, place, "Parquet", is_ours=True):
+                file = _opened(source)
             if not dict(output.shape.metadata).items() <= (file.metadata.metadata or {}).items():
                 raise VerificationError(self._group.table, f"{place} lacks metadata of the files it replaces")
             if (held := physical_schema(file)) != output.shape.schema:
@@ -143,7 +143,7 @@ class ParquetRewriter:
                     self._group.table,
                     f"its Parquet files have a form that would not be kept: {_first_difference(output.shape.schema, held)}",
                 )
-            tables = _tables(file, source, self._group.table)
+            tables = self._tables(file, source, place, is_ours=True)
             written = Check.total(
                 check_table(table.replace_schema_metadata(None).cast(output.schema)) for table in tables
             )
@@ -151,6 +151,22 @@ class ParquetRewriter:
         if difference := read.difference(written):
             raise VerificationError(self._group.table, f"{place}: {difference}")
         return read
+
+    def _tables(self, file: Any, source: Any, place: str, *, is_ours: bool = False) -> Iterator[Any]:
+        """Return a file's rows: whole, or a row group at a time where they are many."""
+        coarse = None
+        if _INT96 in {file.schema.column(index).physical_type for index in range(len(file.schema))}:
+            coarse = _opened(source, coerce_int96_timestamp_unit="us")
+        groups = file.metadata.num_row_groups
+        size = sum(file.metadata.row_group(index).total_byte_size for index in range(groups))
+        pieces = [list(range(groups))] if size <= _PIECE_BYTES else [[index] for index in range(groups)]
+        for piece in pieces:
+            with whole_file(self._group.table, place, "Parquet", is_ours=is_ours):
+                table = file.read_row_groups(piece, use_threads=False)
+                table.validate()
+                if coarse:
+                    table = exact(table, coarse.read_row_groups(piece, use_threads=False), self._group.table)
+            yield table
 
 
 class _Sink:
@@ -214,21 +230,9 @@ def _thrift_string(text: str) -> bytes:
     return bytes(prefix) + data
 
 
-def _new_output(shape: Shape, file: Any) -> _Output:
-    return _Output(shape, str(file.metadata.created_by or ""))
-
-
-def _tables(file: Any, source: Any, name: str) -> Iterator[Any]:
-    """Return a file's rows: whole, or a row group at a time where they are many."""
-    coarse = None
-    if _INT96 in {file.schema.column(index).physical_type for index in range(len(file.schema))}:
-        coarse = pq.ParquetFile(source, coerce_int96_timestamp_unit="us", pre_buffer=False)
-    groups = file.metadata.num_row_groups
-    size = sum(file.metadata.row_group(index).total_byte_size for index in range(groups))
-    pieces = [list(range(groups))] if size <= _PIECE_BYTES else [[index] for index in range(groups)]
-    for piece in pieces:
-        table = file.read_row_groups(piece, use_threads=False)
-        yield exact(table, coarse.read_row_groups(piece, use_threads=False), name) if coarse else table
+def _opened(source: Any, **options: Any) -> Any:
+    """Open a file so that pages with a checksum are held against it: a damaged value would come out as a sound one."""
+    return pq.ParquetFile(source, pre_buffer=False, page_checksum_verification=True, **options)
 
 
 def _columns_with_statistics(table: Any, *, whole: bool) -> bool | list[str]:

@@ -110,7 +110,7 @@ def _fewer_would_do(lake: Lake, listing: Listing) -> bool:
         with lake.systems.at(listing.location).open_input(f"{listing.location}/{entry.path}", entry.length) as source:
             try:
                 shapes.add(shape_of(pq.ParquetFile(source)))
-            except ValueError:
+            except (OSError, ValueError):
                 return True  # the rewrite says what is wrong with it
     return len(shapes) < len(files)
 
