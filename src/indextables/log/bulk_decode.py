@@ -255,9 +255,11 @@ class _Decoder:
         budget = _PROBED_BYTES
         for content in (file.content for file in files):
             step = len(content) // max(_PROBED_LINES // len(files), 1) + 1
-            for start in {content.find(b"\n", position - 1) + 1 for position in range(step, len(content), step)} | {0}:
-                end = content.find(b"\n", start)
-                if end - start > budget:
+            # No search goes further than what may still be read: a line without an end would be gone through at every step.
+            heads = {content.find(b"\n", at - 1, at + budget) + 1 for at in range(step, len(content), step)} | {0}
+            for start in heads:
+                end = content.find(b"\n", start, start + budget + 1)
+                if end < 0:
                     continue
                 budget -= end - start
                 # Whoever reads the whole file says which line of it is damaged.

@@ -20,10 +20,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
 MAX_LINE_BYTES = 16 << 20
-"""How long one line may be."""
+"""How long one line may be, and how many bytes of blank lines may stand together."""
 
 _BOM = b"\xef\xbb\xbf"
-_BLANK = re.compile(rb"[\r\n]*")
+_BLANK = re.compile(rb"[\r\n]{0,%d}" % (MAX_LINE_BYTES + 1))
 
 
 class _Line(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True, gc=False):
@@ -82,6 +82,8 @@ def format_lines(actions: Iterable[Action]) -> bytes:
 def _numbered(data: bytes, path: str) -> Iterator[tuple[int, bytes]]:
     number, position = 1, 0
     while blank := _BLANK.match(data, position):
+        if blank.end() - position > MAX_LINE_BYTES:
+            raise LogCorruptionError(path, f"blank lines of more than {MAX_LINE_BYTES} bytes start here", line=number)
         number += data.count(b"\n", position, blank.end())
         position = blank.end()
         if position == len(data):
