@@ -5,12 +5,16 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+import pyarrow.parquet as pq
+
 from indextables.errors import NotFoundError, SplitCorruptionError
+from indextables.hive import parquet as hive_parquet
 from indextables.hive.swap import Swapper
 from indextables.split import statistics, truncation
 from indextables.storage import paths
 from indextables.table import merge_group, purging
 from indextables.table.write import Staged
+from tests.hive import test_damaged_files
 from tests.property import test_paths, test_skipping_end_to_end
 from tests.unit.split import test_statistics
 from tests.unit.table import test_converting, test_merging, test_purging, test_silent_wrong_answers, test_table
@@ -108,6 +112,10 @@ def _foreign_files_dropped(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Swapper, "_extras", lambda *_: ())
 
 
+def _pages_trusted(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(hive_parquet, "_opened", pq.ParquetFile)
+
+
 DATA_FAULTS = (
     Entry(
         "the files of a commit of unknown outcome are deleted",
@@ -188,5 +196,14 @@ DATA_FAULTS = (
         "The replacement's directory was deleted as a whole, and with it what writers had added since.",
         _foreign_files_dropped,
         (SWAPS_BY_STEP, SWAPS_BY_CALL),
+    ),
+    Entry(
+        "a compaction does not hold pages against their checksums",
+        "Libraries check them only if they are asked to, so a rewrite gave damaged values a new file, in which they look sound.",
+        _pages_trusted,
+        (
+            existing("random damage", test_damaged_files.test_no_flipped_bit_in_a_page_becomes_a_value),
+            existing("unit", test_damaged_files.test_a_page_that_does_not_match_its_checksum_is_refused),
+        ),
     ),
 )
