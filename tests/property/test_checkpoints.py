@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 import pytest
-from hypothesis import HealthCheck, given, seed, settings
+from hypothesis import HealthCheck, example, given, seed, settings
 from hypothesis import strategies as st
 
 from indextables.config import Checkpoint, Compression, Retention, Settings
@@ -30,7 +30,7 @@ from indextables.log.layout import (
 )
 from indextables.log.plain import replay_plainly
 from indextables.testing.virtual import dice
-from tests.property.test_log_replay import STEPS, History, summary
+from tests.property.test_log_replay import EVERYTHING, STEPS, History, summary
 from tests.support.effort import times
 
 if TYPE_CHECKING:
@@ -104,6 +104,10 @@ def test_every_version_is_the_same_with_a_checkpoint_in_any_form(part: int) -> N
     @seed(part)
     @settings(max_examples=SEQUENCES, deadline=None, suppress_health_check=[HealthCheck.too_slow])
     @given(st.integers(0, 5), STEPS, st.sampled_from(sorted(FORMS)), st.integers(0, 2**32))
+    @example(0, EVERYTHING, "parquet", 1)
+    @example(1, EVERYTHING, "parquet in parts", 1)
+    @example(2, EVERYTHING, "JSON", 1)
+    @example(3, EVERYTHING, "JSON, compressed", 1)
     def check(shape: int, steps: list[tuple[str, int]], form: str, number: int) -> None:
         history = History(shape)
         for operation, choice in steps:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 import pytest
-from hypothesis import HealthCheck, given, seed, settings
+from hypothesis import HealthCheck, example, given, seed, settings
 from hypothesis import strategies as st
 
 from indextables.config import Compression, Settings
@@ -425,6 +425,8 @@ OPERATIONS: Final[dict[str, Callable[[History, TransactionLog, random.Random], l
     "copied": History.copied,
 }
 
+EVERYTHING = [(operation, number) for number, operation in enumerate(OPERATIONS)]
+"""One of each. What is drawn beside it depends on which modules a worker has loaded, and may lack what is rare."""
 STEPS = st.lists(
     st.tuples(st.sampled_from([*OPERATIONS, "append", "foreign", "skip"]), st.integers(0, 2**32)),
     min_size=1,
@@ -466,6 +468,7 @@ def test_every_version_of_a_random_history_is_the_same_to_all_readers(
     @seed(part)
     @settings(max_examples=SEQUENCES, deadline=None, suppress_health_check=[HealthCheck.too_slow])
     @given(st.integers(0, 5), STEPS)
+    @example(1, EVERYTHING)
     def check(shape: int, steps: list[tuple[str, int]]) -> None:
         seen.update(live_through(shape, steps))
 
