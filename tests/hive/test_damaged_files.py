@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 from pyarrow import orc
 
-from indextables.errors import TableRefusedError, VerificationError
+from indextables.errors import StorageError, TableRefusedError, VerificationError
 from indextables.hive.filesystem import Entry
 from indextables.hive.local import LocalFileSystem
 from indextables.hive.rewrite import Group, rewrite
@@ -149,5 +149,5 @@ def test_a_disk_that_fails_is_not_taken_for_a_damaged_file(tmp_path: Path, monke
         raise OSError(5, "Input/output error")
 
     monkeypatch.setattr("indextables.hive.parquet.pq.ParquetFile", failing)
-    with pytest.raises(OSError, match="Input/output error"):
+    with pytest.raises(StorageError, match="Input/output error"):
         compacted(parquet(), tmp_path)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from indextables.errors import IndexTablesError, TableRefusedError, VerificationError
+from indextables.errors import IndexTablesError, StorageError, TableRefusedError, VerificationError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -30,6 +30,7 @@ def whole_file(table: str, place: str, kind: str, *, is_ours: bool = False) -> I
     Raises:
         TableRefusedError: A file of the table is not what it should be.
         VerificationError: One that was written is not.
+        StorageError: The disk could not read it.
     """
     try:
         yield
@@ -37,7 +38,7 @@ def whole_file(table: str, place: str, kind: str, *, is_ours: bool = False) -> I
         raise
     except (OSError, ValueError, pa.ArrowException) as error:
         if isinstance(error, OSError) and error.errno:  # which is the disk's word and not the library's
-            raise
+            raise StorageError(place, detail=error.strerror or str(error)) from error
         reason = f"{place} is not a whole {kind} file ({error})"
         if is_ours:
             raise VerificationError(table, reason) from error

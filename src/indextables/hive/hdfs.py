@@ -112,7 +112,7 @@ class HdfsFileSystem(FileSystem):
             reader = self._open(location, length)
             if length <= _WHOLE:
                 return pa.BufferReader(reader.read_range(0, length))
-            return io.BufferedReader(RangeReader(reader), CHUNK)
+            return io.BufferedReader(RangeReader(reader, lambda: self._translated(location)), CHUNK)
 
     def _open(self, location: str, length: int) -> RawFileReader:
         """Open a file to its true end, which a new file has only once a DataNode has reported its last block."""
@@ -131,7 +131,7 @@ class HdfsFileSystem(FileSystem):
         """Create a file; it is whole on every DataNode of its pipeline once it is closed."""
         with self._translated(location):
             writer = self._client.inner.create(_path(location), WriteOptions(create_parent=False, overwrite=False))
-        return cast("BinaryIO", HdfsWriter(writer))
+        return cast("BinaryIO", HdfsWriter(writer, lambda: self._translated(location)))
 
     def security(self, location: str) -> Security:
         """Return owner, group, mode, the access control list with its default entries, and how often a file is kept."""

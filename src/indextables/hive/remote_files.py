@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import io
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any, Protocol, Self
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+    from contextlib import AbstractContextManager
+
     from hdfs_native._internal import RawFileWriter
 
 CHUNK = 4 << 20
@@ -23,10 +27,16 @@ class Ranges(Protocol):
 
 
 class RangeReader(io.RawIOBase):
-    """A file with the methods that a buffered reader wants."""
+    """A file with the methods that a buffered reader wants.
 
-    def __init__(self, reader: Ranges) -> None:
+    Args:
+        reader: Serves it.
+        translated: Gives a context in which errors of the reader become ours.
+    """
+
+    def __init__(self, reader: Ranges, translated: Callable[[], AbstractContextManager[None]] = nullcontext) -> None:
         self._reader = reader
+        self._translated = translated
         self._position = 0
 
     def readable(self) -> bool:
@@ -52,16 +62,23 @@ class RangeReader(io.RawIOBase):
         view = memoryview(buffer).cast("B")
         count = max(0, min(len(view), self._reader.file_length() - self._position))
         if count:
-            view[:count] = self._reader.read_range(self._position, count)
+            with self._translated():
+                view[:count] = self._reader.read_range(self._position, count)
             self._position += count
         return count
 
 
 class HdfsWriter:
-    """A file of HDFS for pyarrow to write; not the library's own object, which closes itself when it is collected."""
+    """A file of HDFS for pyarrow to write; not the library's own object, which closes itself when it is collected.
 
-    def __init__(self, writer: RawFileWriter) -> None:
+    Args:
+        writer: The library's.
+        translated: Gives a context in which errors of the writer become ours.
+    """
+
+    def __init__(self, writer: RawFileWriter, translated: Callable[[], AbstractContextManager[None]]) -> None:
         self._writer = writer
+        self._translated = translated
         self._buffer = bytearray()
         self._closed = False
 
@@ -75,14 +92,16 @@ class HdfsWriter:
 
     def _flush(self) -> None:
         if self._buffer:
-            self._writer.write(bytes(self._buffer))
+            with self._translated():
+                self._writer.write(bytes(self._buffer))
             self._buffer.clear()
 
     def close(self) -> None:
         """Send the rest and complete the file."""
         if not self._closed:
             self._flush()
-            self._writer.close()
+            with self._translated():
+                self._writer.close()
             self._closed = True
 
     def __enter__(self) -> Self:
