@@ -17,7 +17,7 @@ from indextables.cli.main import commands
 from indextables.version import VERSION
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from tests.unit.cli.conftest import Answer
@@ -85,6 +85,15 @@ def test_a_fault_of_the_program_is_said_to_be_one(
     assert "Traceback" in run("describe", table, "--debug").err
 
 
+@pytest.fixture
+def heard_ctrl_c() -> Iterator[None]:
+    """SIGINT as in a terminal: what a shell starts in the background ignores it, and so does whatever that starts."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, signal.SIG_DFL if before is None else before)
+
+
+@pytest.mark.usefixtures("heard_ctrl_c")
 def test_ctrl_c_ends_with_130_and_no_traceback(
     run: Callable[..., Answer], table: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -97,6 +106,7 @@ def test_ctrl_c_ends_with_130_and_no_traceback(
     assert answer.err.strip() == "indextables: interrupted."
 
 
+@pytest.mark.usefixtures("heard_ctrl_c")
 def test_ctrl_c_ends_a_command_that_waits_for_a_store() -> None:
     credentials = ["--option", "fs.s3a.access.key=someone", "--option", "fs.s3a.secret.key=something"]
     with socket.create_server(("127.0.0.1", 0)) as silent:
