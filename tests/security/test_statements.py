@@ -136,12 +136,21 @@ def _refused(work: Callable[[], object]) -> None:
         return
 
 
+def _seconds(work: Callable[[], object]) -> float:
+    """Return what it takes at the least: what is slow is slow every time, and a collection of garbage is not its doing."""
+
+    def once() -> float:
+        started = time.process_time()
+        work()
+        return time.process_time() - started
+
+    return min(once() for _ in range(3))
+
+
 @pytest.mark.parametrize("name", PUMPED)
 def test_no_matcher_takes_more_than_a_blink_for_a_text_made_to_confuse_it(name: str, record_property: Any) -> None:
     PUMPED[name](10)
-    started = time.process_time()
-    PUMPED[name](4000)
-    assert time.process_time() - started < 0.25  # 50 ms on a machine that does nothing else
+    assert _seconds(lambda: PUMPED[name](4000)) < 0.25  # 50 ms on a machine that does nothing else
     record_property("security payloads", 1)
 
 
@@ -152,7 +161,5 @@ def test_like_is_no_regular_expression_and_takes_no_time(record_property: Any) -
     batch = pa.RecordBatch.from_pydict({"text": ["a" * 5000] * 4, "id": [1, 2, 3, 4]})
     for pattern in LIKES:
         predicate = bind(f"text LIKE '{quote(pattern)}'", batch.schema)
-        started = time.process_time()
-        predicate.evaluate(batch)
-        assert time.process_time() - started < 0.5, pattern
+        assert _seconds(lambda: predicate.evaluate(batch)) < 0.5, pattern  # noqa: B023 - called at once
     record_property("security payloads", len(LIKES))
