@@ -42,5 +42,5 @@ def whole_file(table: str, place: str, kind: str, *, is_ours: bool = False) -> I
         reason = f"{place} is not a whole {kind} file ({error})"
         if is_ours:
             raise VerificationError(table, reason) from error
-        way_out = "Wait until its writer is done, or move the file away"
+        way_out = "Wait until its writer is done, restore the file from a copy, or move it away"
         raise TableRefusedError(table, reason, way_out=way_out) from error
