@@ -6,7 +6,6 @@ tests/unit/spark_sql/test_statements.py.
 
 from __future__ import annotations
 
-import time
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -19,6 +18,7 @@ from indextables.predicate import bind, parse
 from indextables.spark.statements import parse_statement
 from indextables.storage.paths import canonical, parse_partition_path, unescape_partition_value
 from tests.fuzz.corpus import PREDICATES, VALUES
+from tests.support.cpu import least_seconds
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -136,21 +136,10 @@ def _refused(work: Callable[[], object]) -> None:
         return
 
 
-def _seconds(work: Callable[[], object]) -> float:
-    """Return what it takes at the least: what is slow is slow every time, and a collection of garbage is not its doing."""
-
-    def once() -> float:
-        started = time.process_time()
-        work()
-        return time.process_time() - started
-
-    return min(once() for _ in range(3))
-
-
 @pytest.mark.parametrize("name", PUMPED)
 def test_no_matcher_takes_more_than_a_blink_for_a_text_made_to_confuse_it(name: str, record_property: Any) -> None:
     PUMPED[name](10)
-    assert _seconds(lambda: PUMPED[name](4000)) < 0.25  # 50 ms on a machine that does nothing else
+    assert least_seconds(lambda: PUMPED[name](4000)) < 0.25  # 50 ms on a machine that does nothing else
     record_property("security payloads", 1)
 
 
@@ -161,5 +150,5 @@ def test_like_is_no_regular_expression_and_takes_no_time(record_property: Any) -
     batch = pa.RecordBatch.from_pydict({"text": ["a" * 5000] * 4, "id": [1, 2, 3, 4]})
     for pattern in LIKES:
         predicate = bind(f"text LIKE '{quote(pattern)}'", batch.schema)
-        assert _seconds(lambda: predicate.evaluate(batch)) < 0.5, pattern  # noqa: B023 - called at once
+        assert least_seconds(lambda: predicate.evaluate(batch)) < 0.5, pattern  # noqa: B023 - called at once
     record_property("security payloads", len(LIKES))
