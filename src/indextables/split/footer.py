@@ -19,6 +19,7 @@ import pyarrow.parquet as pq
 from indextables.errors import IndexTablesError, SplitCorruptionError
 from indextables.split.chunks import bloom_ranges
 from indextables.split.sound import check_columns
+from indextables.split.sound_bounds import cut_bounds
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -53,6 +54,7 @@ class Footer:
         start: Where it begins.
         size: Of the file.
         checksum: CRC-32 of its bytes.
+        vouched: Whether the log knows that checksum.
     """
 
     path: str
@@ -60,6 +62,7 @@ class Footer:
     start: int
     size: int
     checksum: int
+    vouched: bool
 
     @cached_property
     def schema(self) -> pa.Schema:
@@ -105,6 +108,14 @@ class Footer:
         if len(sums) != len(places):
             return {}
         return {key: (*place, total) for (key, place), total in zip(places.items(), sums, strict=True)}
+
+    @cached_property
+    def cut_bounds(self) -> frozenset[tuple[int, int]]:
+        """Row group and column of the chunks whose bounds cannot be asked for; our writer leaves none."""
+        if self.vouched and self.own:
+            return frozenset()
+        with translated(self.path):
+            return cut_bounds(self.metadata)
 
     @property
     def _chunks(self) -> int:
@@ -179,7 +190,14 @@ def parse_footer(path: str, data: bytes, *, size: int, checksum: int | None = No
         metadata = pq.read_metadata(pa.BufferReader(data))
         if checksum is None:
             check_columns(metadata, size=size)
-    return Footer(path=path, metadata=metadata, start=size - len(data), size=size, checksum=found)
+    return Footer(
+        path=path,
+        metadata=metadata,
+        start=size - len(data),
+        size=size,
+        checksum=found,
+        vouched=checksum is not None,
+    )
 
 
 @contextmanager

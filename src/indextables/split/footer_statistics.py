@@ -73,7 +73,7 @@ def chunk_bounds(footer: Footer, position: int, kind: pa.DataType, row_groups: S
     nulls: list[int | None] = []
     for group in row_groups:
         chunk = footer.metadata.row_group(group).column(position)
-        known = chunk.statistics if chunk.is_stats_set else None
+        known = chunk.statistics if chunk.is_stats_set and (group, position) not in footer.cut_bounds else None
         low = high = None
         if known is not None and known.has_min_max:
             low = _text(known.min_raw, chunk.physical_type, kind, up=False)
