@@ -16,6 +16,7 @@ from indextables.log.lines import format_lines
 from indextables.testing.virtual import dice
 from tests.fuzz.run import FOUND
 from tests.fuzz.subjects import commits_of, files_of, split_file
+from tests.fuzz.thrift import damaged_footer
 from tests.property.test_checkpoints import damaged
 from tests.support.logs import add
 from tests.unit.log.test_lines import BAD_LINES, REMOVE
@@ -131,6 +132,7 @@ def _splits() -> Iterator[bytes]:
         data = split_file(ours=ours)
         yield data
         yield from _damages(data, 20, f"split {ours}")
+        yield from (damaged_footer(data, dice(ours, number)) for number in range(40))
         yield data[:4] + data[-400:]
         yield data[-8:] * 2
 

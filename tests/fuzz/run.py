@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import importlib
 import logging
+import random
 import sys
 import tempfile
 from pathlib import Path
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
 FOUND = Path(__file__).parent / "found"
 """Inputs that were findings once, a directory for each target."""
 
+_IN_FOOTERS = 0.7  # of the changes to a data file
+
 
 def main() -> None:
     """Fuzz one target for some time."""
@@ -27,6 +30,7 @@ def main() -> None:
     with atheris.instrument_imports(include=["indextables", "msgspec", "tests.fuzz"]):
         from tests.fuzz.corpus import seeds  # noqa: PLC0415 - what is imported here is what is measured
         from tests.fuzz.targets import TARGETS  # noqa: PLC0415
+        from tests.fuzz.thrift import damaged_footer  # noqa: PLC0415
     arguments = argparse.ArgumentParser(description="Fuzz one target")
     arguments.add_argument("--target", choices=sorted(TARGETS), required=True)
     arguments.add_argument("--seconds", type=int, default=60)
@@ -37,10 +41,19 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as directory:
         for number, seed in enumerate(seeds(chosen.target)):
             (Path(directory) / f"{number:04d}").write_bytes(seed)
+
+        def mutated(data: bytes, longest: int, seed: int) -> bytes:
+            """Change an input as the fuzzer does, or in a way that the reader of a footer understands."""
+            dice = random.Random(seed)
+            if dice.random() < _IN_FOOTERS and len(changed := damaged_footer(data, dice)) <= longest:
+                return changed
+            return bytes(atheris.Mutate(data, longest))
+
         limits = [f"-max_total_time={chosen.seconds}", "-timeout=10", "-rss_limit_mb=3000", "-max_len=8192"]
         atheris.Setup(
             [sys.argv[0], *limits, "-print_final_stats=1", f"-artifact_prefix={found}/", directory],
             TARGETS[chosen.target],
+            **({"custom_mutator": mutated} if chosen.target == "split-footer" else {}),
         )
         atheris.Fuzz()
 

@@ -18,7 +18,7 @@ from indextables.hive.checksum import Check, check_table
 from indextables.hive.damage import whole_file
 from indextables.hive.int96 import exact, in_one_unit
 from indextables.hive.shape import Shape, codec_of, physical_schema, shape_of
-from indextables.split.sound import check_columns
+from indextables.split.sound import check_chunks
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -88,7 +88,7 @@ class ParquetRewriter:
             with self._system.open_input(place, entry.length) as source:
                 with whole_file(self._group.table, place, "Parquet"):
                     file = _opened(source)
-                    check_columns(file.metadata, size=entry.length)
+                    check_chunks(file.metadata, size=entry.length)
                     shape = shape_of(file)
                     created_by = str(file.metadata.created_by or "")
                 if len(set(file.schema_arrow.names)) < len(file.schema_arrow.names):

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import zlib
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
@@ -18,11 +18,11 @@ import pyarrow.parquet as pq
 
 from indextables.errors import IndexTablesError, SplitCorruptionError
 from indextables.split.chunks import bloom_ranges
-from indextables.split.sound import check_columns
+from indextables.split.sound import check_chunks
 from indextables.split.sound_bounds import cut_bounds
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     from indextables.storage.base import Store
 
@@ -50,6 +50,7 @@ class Footer:
 
     Attributes:
         path: Of the file.
+        content: Its bytes, less those that end every file.
         metadata: What Parquet keeps there.
         start: Where it begins.
         size: Of the file.
@@ -58,6 +59,7 @@ class Footer:
     """
 
     path: str
+    content: bytes = field(repr=False)
     metadata: Any
     start: int
     size: int
@@ -102,6 +104,7 @@ class Footer:
     @cached_property
     def bloom_filters(self) -> dict[tuple[int, int], tuple[int, int, int]]:
         """Where bloom filters begin and end, and their checksums, by row group and column; those of others have none."""
+        self.check_chunks()
         with translated(self.path):
             places = bloom_ranges(self.metadata)
         sums = (self.checksums or [])[self._chunks :]
@@ -112,10 +115,22 @@ class Footer:
     @cached_property
     def cut_bounds(self) -> frozenset[tuple[int, int]]:
         """Row group and column of the chunks whose bounds cannot be asked for; our writer leaves none."""
-        if self.vouched and self.own:
-            return frozenset()
         with translated(self.path):
-            return cut_bounds(self.metadata)
+            return cut_bounds(self.metadata, self.content)
+
+    def check_chunks(self, row_groups: Sequence[int] | None = None, columns: Sequence[int] | None = None) -> None:
+        """Make sure that the metadata can be asked about column chunks: who wrote the log may have written this footer, too.
+
+        Args:
+            row_groups: Whose chunks; all if not given.
+            columns: The numbers of their columns; all if not given.
+
+        Raises:
+            SplitCorruptionError: A description of them contradicts itself or others.
+        """
+        if self.vouched:  # or all were looked at when it was read
+            with translated(self.path):
+                check_chunks(self.metadata, size=self.size, row_groups=row_groups, columns=columns)
 
     @property
     def _chunks(self) -> int:
@@ -188,10 +203,11 @@ def parse_footer(path: str, data: bytes, *, size: int, checksum: int | None = No
         raise SplitCorruptionError(path, "its footer does not begin where the log says")
     with translated(path):
         metadata = pq.read_metadata(pa.BufferReader(data))
-        if checksum is None:
-            check_columns(metadata, size=size)
+        if checksum is None:  # what is taken into a table must be readable as a whole
+            check_chunks(metadata, size=size)
     return Footer(
         path=path,
+        content=data[:-_TAIL],
         metadata=metadata,
         start=size - len(data),
         size=size,

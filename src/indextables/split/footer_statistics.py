@@ -67,13 +67,19 @@ def chunk_bounds(footer: Footer, position: int, kind: pa.DataType, row_groups: S
         position: The number of the column.
         kind: Its type in the file.
         row_groups: Their numbers.
+
+    Raises:
+        SplitCorruptionError: The footer contradicts itself about them.
     """
     least: list[str | None] = []
     greatest: list[str | None] = []
     nulls: list[int | None] = []
+    footer.check_chunks(row_groups, [position])
+    can_be_cut = footer.metadata.schema.column(position).physical_type != "BYTE_ARRAY"
+    cut = footer.cut_bounds if can_be_cut else frozenset()
     for group in row_groups:
         chunk = footer.metadata.row_group(group).column(position)
-        known = chunk.statistics if chunk.is_stats_set and (group, position) not in footer.cut_bounds else None
+        known = chunk.statistics if chunk.is_stats_set and (group, position) not in cut else None
         low = high = None
         if known is not None and known.has_min_max:
             low = _text(known.min_raw, chunk.physical_type, kind, up=False)

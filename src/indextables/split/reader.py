@@ -102,6 +102,7 @@ class Split:
         wanted = self._parquet_columns(columns)
         if not wanted or not row_groups:
             return self.schema.empty_table().select([name for name in self.schema.names if name in set(columns)])
+        self.footer.check_chunks(row_groups, wanted)
         with translated(self.path):
             ranges = {
                 (group, column): chunk_range(metadata.row_group(group).column(column))

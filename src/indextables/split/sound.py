@@ -1,24 +1,22 @@
-"""Whether Parquet's library can be asked about the columns of a footer at all.
+"""Whether Parquet's library can be asked about the column chunks of a footer at all.
 
 Asked from Python for a column chunk whose description contradicts itself, the library ends the process: its error crosses a
-border where nobody catches errors. On the way to the pages the same error is caught. So a footer for which no log vouches is
-first taken to the point where the first byte of data would be read, which is never given to it.
+border where nobody catches errors. On the way to the pages the same error is caught. So the library is first made to read these
+chunks from a file that has the right size and no bytes: it looks at every description, finds no page, and is done.
 """
 
 from __future__ import annotations
 
 import io
-from contextlib import suppress
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-_BUFFER = 1024  # with a buffer nothing is read before all columns of a row group have been looked at
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
-
-class _ReachedError(Exception):
-    """The descriptions of all columns have been read."""
+_BUFFER = 1024  # without a buffer a whole chunk is asked for, and one that is not there is an error
 
 
 class _NoData(io.RawIOBase):
@@ -43,29 +41,31 @@ class _NoData(io.RawIOBase):
         return self._position
 
     def read(self, _: int = -1) -> bytes:
-        raise _ReachedError
+        return b""
 
 
-def check_columns(metadata: Any, *, size: int) -> None:
-    """Let the library look at every column chunk where it can say what is wrong.
+def check_chunks(
+    metadata: Any, *, size: int, row_groups: Sequence[int] | None = None, columns: Sequence[int] | None = None
+) -> None:
+    """Let the library look at column chunks where it can say what is wrong.
 
     Args:
         metadata: What Parquet keeps in the footer.
         size: Of the file.
+        row_groups: Whose chunks; all if not given.
+        columns: The numbers of their columns; all if not given.
 
     Raises:
         OSError: A description contradicts itself, the schema or the number of rows, or leads outside the file.
     """
-    source = pa.PythonFile(_NoData(size), mode="r")
-    file = pq.ParquetFile(source, metadata=metadata, buffer_size=_BUFFER, pre_buffer=False)
-    columns = list(range(metadata.num_columns))
     if sum(metadata.row_group(group).num_rows for group in range(metadata.num_row_groups)) != metadata.num_rows:
         raise OSError("its row groups have not as many rows as the file")
-    for group in range(metadata.num_row_groups):
-        with suppress(_ReachedError):
-            file.reader.read_row_groups([group], column_indices=columns, use_threads=False)
-        described = metadata.row_group(group)
-        if any(
-            described.column(index).physical_type != metadata.schema.column(index).physical_type for index in columns
-        ):
+    groups = list(range(metadata.num_row_groups) if row_groups is None else row_groups)
+    numbers = list(range(metadata.num_columns) if columns is None else columns)
+    source = pa.PythonFile(_NoData(size), mode="r")
+    file = pq.ParquetFile(source, metadata=metadata, buffer_size=_BUFFER, pre_buffer=False)
+    file.reader.read_row_groups(groups, column_indices=numbers, use_threads=False)
+    types = [metadata.schema.column(number).physical_type for number in numbers]
+    for group in map(metadata.row_group, groups):
+        if any(group.column(number).physical_type != kind for number, kind in zip(numbers, types, strict=True)):
             raise OSError("a column chunk is of another type than its column")
