@@ -22,7 +22,7 @@ from indextables.split.sound import check_chunks
 from indextables.split.sound_bounds import cut_bounds
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from indextables.storage.base import Store
 
@@ -70,7 +70,9 @@ class Footer:
     def schema(self) -> pa.Schema:
         """The columns of the file."""
         with translated(self.path):
-            return self.metadata.schema.to_arrow_schema()
+            schema = self.metadata.schema.to_arrow_schema()
+            _ask_names(schema)
+            return schema
 
     @cached_property
     def own(self) -> dict[bytes, bytes]:
@@ -135,6 +137,14 @@ class Footer:
     @property
     def _chunks(self) -> int:
         return int(self.metadata.num_row_groups * self.metadata.num_columns)
+
+
+def _ask_names(fields: Iterable[pa.Field]) -> None:
+    """Ask every column for its name here, where it is known what to say of one that is no text."""
+    for column in fields:
+        _ = column.name
+        kind = column.type
+        _ask_names(kind.field(index) for index in range(kind.num_fields))
 
 
 def notes_checksum(notes: Mapping[bytes, bytes]) -> bytes:

@@ -95,3 +95,11 @@ def everything_asked_of(data: bytes) -> IndexTablesError | None:
     except IndexTablesError as error:
         return error
     return None
+
+
+@pytest.mark.parametrize("kind", [pa.int64(), pa.list_(pa.int64()), pa.struct({"wrong": pa.int64()})], ids=str)
+def test_a_name_that_is_no_text_is_refused(kind: pa.DataType) -> None:
+    data = written(pa.table({"wrong": pa.array([None], kind)}), store_schema=False)
+    error = everything_asked_of(data.replace(b"wrong", b"\x92rong").replace(b"element", b"\x92lement"))
+    assert isinstance(error, SplitCorruptionError)
+    assert "can't decode" in str(error)
