@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 FOUND = Path(__file__).parent / "found"
 """Inputs that were findings once, a directory for each target."""
 
-_IN_FOOTERS = 0.7  # of the changes to a data file
+_PARQUET = frozenset({"split-footer", "checkpoint"})
+_IN_FOOTERS = 0.7  # of the changes to a Parquet file
 
 
 def main() -> None:
@@ -45,15 +46,14 @@ def main() -> None:
         def mutated(data: bytes, longest: int, seed: int) -> bytes:
             """Change an input as the fuzzer does, or in a way that the reader of a footer understands."""
             dice = random.Random(seed)
-            if dice.random() < _IN_FOOTERS and len(changed := damaged_footer(data, dice)) <= longest:
-                return changed
-            return bytes(atheris.Mutate(data, longest))
+            changed = damaged_footer(data, dice) if dice.random() < _IN_FOOTERS else data
+            return changed if changed != data and len(changed) <= longest else bytes(atheris.Mutate(data, longest))
 
         limits = [f"-max_total_time={chosen.seconds}", "-timeout=10", "-rss_limit_mb=3000", "-max_len=8192"]
         atheris.Setup(
             [sys.argv[0], *limits, "-print_final_stats=1", f"-artifact_prefix={found}/", directory],
             TARGETS[chosen.target],
-            **({"custom_mutator": mutated} if chosen.target == "split-footer" else {}),
+            **({"custom_mutator": mutated} if chosen.target in _PARQUET else {}),
         )
         atheris.Fuzz()
 

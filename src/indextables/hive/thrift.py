@@ -13,7 +13,7 @@ from enum import IntEnum
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
 _VERSION = 0x80010000
 _LARGEST = 1 << 28  # no string or collection of a Metastore is larger; a wild length must not take the machine's memory
@@ -150,7 +150,6 @@ def decode_message(source: Source) -> tuple[MessageType, str, int, Struct]:
 
 
 _FIXED = {Kind.BYTE: ">b", Kind.DOUBLE: ">d", Kind.I16: ">h", Kind.I32: ">i", Kind.I64: ">q"}
-_UNPACK = {kind: (struct.Struct(form).unpack, struct.calcsize(form)) for kind, form in _FIXED.items()}
 _UNPACK_LENGTH = struct.Struct(">i").unpack
 _UNPACK_FIELD = struct.Struct(">h").unpack
 _KINDS = {int(kind): kind for kind in Kind}
@@ -184,32 +183,57 @@ def _write(parts: list[bytes], kind: Kind, value: Any) -> None:
 def _read(source: Source, kind: Kind, depth: int) -> Any:
     if depth > _DEEPEST:
         raise ProtocolViolationError("its values are nested too deeply")
-    match kind:
-        case Kind.STRING:
-            # A Metastore may hold bytes that are no UTF-8; they come back out as they went in.
-            return _exactly(source, _length(source)).decode("utf-8", "surrogateescape")
-        case Kind.BOOL:
-            return _exactly(source, 1) != b"\x00"
-        case Kind.STRUCT:
-            fields: dict[int, tuple[Kind, Any]] = {}
-            while (inner := _kind(source)) is not Kind.STOP:
-                (number,) = _UNPACK_FIELD(_exactly(source, 2))
-                fields[number] = (inner, _read(source, inner, depth + 1))
-            return Struct(fields)
-        case Kind.LIST | Kind.SET:
-            inner = _kind(source)
-            return Sequence(inner, [_read(source, inner, depth + 1) for _ in range(_length(source))])
-        case Kind.MAP:
-            key_kind, value_kind = _kind(source), _kind(source)
-            items = (
-                (_read(source, key_kind, depth + 1), _read(source, value_kind, depth + 1))
-                for _ in range(_length(source))
-            )
-            return Mapping(key_kind, value_kind, dict(items))
-        case Kind.STOP:
-            raise ProtocolViolationError("a value has no kind")
-    unpack, size = _UNPACK[kind]
-    return unpack(_exactly(source, size))[0]
+    return _READERS[kind](source, depth + 1)
+
+
+def _read_string(source: Source, _: int) -> str:
+    # A Metastore may hold bytes that are no UTF-8; they come back out as they went in.
+    return _exactly(source, _length(source)).decode("utf-8", "surrogateescape")
+
+
+def _read_struct(source: Source, depth: int) -> Struct:
+    fields: dict[int, tuple[Kind, Any]] = {}
+    while (inner := _kind(source)) is not Kind.STOP:
+        (number,) = _UNPACK_FIELD(_exactly(source, 2))
+        fields[number] = (inner, _read(source, inner, depth))
+    return Struct(fields)
+
+
+def _read_sequence(source: Source, depth: int) -> Sequence:
+    inner = _kind(source)
+    return Sequence(inner, [_read(source, inner, depth) for _ in range(_length(source))])
+
+
+def _read_map(source: Source, depth: int) -> Mapping:
+    key_kind, value_kind = _kind(source), _kind(source)
+    items = ((_read(source, key_kind, depth), _read(source, value_kind, depth)) for _ in range(_length(source)))
+    return Mapping(key_kind, value_kind, dict(items))
+
+
+def _read_stop(*_: object) -> Any:
+    raise ProtocolViolationError("a value has no kind")
+
+
+def _fixed_reader(form: str) -> Callable[[Source, int], Any]:
+    packed = struct.Struct(form)
+
+    def read(source: Source, _: int) -> Any:
+        return packed.unpack(_exactly(source, packed.size))[0]
+
+    return read
+
+
+# A partition has some hundred values, and a table ten thousand partitions: finding the reader of a value must cost nothing.
+_READERS: dict[Kind, Callable[[Source, int], Any]] = {
+    Kind.STOP: _read_stop,
+    Kind.STRING: _read_string,
+    Kind.BOOL: lambda source, _: _exactly(source, 1) != b"\x00",
+    Kind.STRUCT: _read_struct,
+    Kind.LIST: _read_sequence,
+    Kind.SET: _read_sequence,
+    Kind.MAP: _read_map,
+    **{kind: _fixed_reader(form) for kind, form in _FIXED.items()},
+}
 
 
 def _kind(source: Source) -> Kind:
