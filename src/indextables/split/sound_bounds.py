@@ -2,10 +2,10 @@
 
 Asked for the statistics of a column chunk whose least or greatest value is shorter than its type, the library ends the process:
 its error crosses a border where nobody catches errors. Such a value is damage, or one that a writer has cut, and the library has
-no way to look at it before. So footers of other writers are read here as far as these values, in Thrift's compact protocol, and
-from the very bytes that the library has read: it cannot write every footer again that it can read.
+no way to look at it before. So a footer is read here as far as these values, in Thrift's compact protocol, and from the very bytes
+that the library has read: it cannot write every footer again that it can read.
 
-Whoever wrote them may have meant to confuse. What the library reads twice is looked at twice, so that a bound which it may hold is
+Whoever wrote it may have meant to confuse. What the library reads twice is looked at twice, so that a bound which it may hold is
 never overlooked; and what the two might understand differently, a number that does not fit its type or a kind that nobody knows,
 is an error here.
 """
