@@ -13,12 +13,14 @@ import pyarrow.parquet as pq
 from indextables.config import Settings
 from indextables.log.checkpoint.manifest import Manifest, Part, digest, encode_manifest
 from indextables.log.layout import LOG_DIRECTORY, POINTER, commit_version, json_checkpoint_path, manifest_path
+from indextables.split.footer_statistics import chunk_bounds, positions
 from indextables.split.writer import encode_split
 from tests.property.test_checkpoints import settings_for, table_with_checkpoints, unordered
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from indextables.split.reader import Split
     from tests.support.logs import Place
 
 SPLIT = "day=1/subject.split"
@@ -108,3 +110,13 @@ def split_file(*, ours: bool) -> bytes:
     pq.write_table(rows, sink, compression="zstd")
     plain: bytes = sink.getvalue().to_pybytes()
     return plain
+
+
+def everything_in(split: Split) -> pa.Table:
+    """Ask an open file for all that its footer can tell, and return its rows."""
+    groups = range(split.num_row_groups)
+    for position, leaf in positions(split.schema).values():
+        chunk_bounds(split.footer, position, leaf.field.type, groups)
+    for group in groups:
+        split.bloom_filter(group, 0)
+    return split.read(groups, split.schema.names)

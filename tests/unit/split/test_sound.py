@@ -12,10 +12,9 @@ import pytest
 
 from indextables.errors import IndexTablesError, SplitCorruptionError
 from indextables.split import SplitAddress, open_split
-from indextables.split.footer_statistics import chunk_bounds, positions
 from indextables.split.sound import check_chunks
 from indextables.testing.models import S3Model
-from tests.fuzz.subjects import split_file
+from tests.fuzz.subjects import everything_in, split_file
 from tests.fuzz.thrift import damaged_footer
 from tests.unit.split.test_sound_bounds import EVERYTHING, ROWS, with_bound, written
 
@@ -85,13 +84,7 @@ def everything_asked_of(data: bytes) -> IndexTablesError | None:
         path=PATH, size=len(data), footer_start=len(data) - length, footer_checksum=zlib.crc32(data[-length:])
     )
     try:
-        split = open_split(store, address)
-        groups = range(split.num_row_groups)
-        for position, leaf in positions(split.schema).values():
-            chunk_bounds(split.footer, position, leaf.field.type, groups)
-        for group in groups:
-            split.bloom_filter(group, 0)
-        split.read(groups, split.schema.names)
+        everything_in(open_split(store, address))
     except IndexTablesError as error:
         return error
     return None
