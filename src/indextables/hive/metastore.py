@@ -7,7 +7,7 @@ finds over the statistics.
 from __future__ import annotations
 
 import threading
-from contextlib import nullcontext
+from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from indextables.errors import MetastoreError
@@ -44,7 +44,9 @@ _CHANGES = frozenset(name for name in _DECLARED if not name.startswith("get_"))
 
 
 class Metastore:
-    """A Metastore; every thread gets a connection of its own.
+    """A Metastore; there are as many connections as there were ever calls at a time, and a thread takes any that is idle.
+
+    A connection costs a Metastore as much as some calls do, and it serves a limited number of them.
 
     Args:
         connect: Opens a connection.
@@ -52,18 +54,19 @@ class Metastore:
 
     def __init__(self, connect: Callable[[], Channel]) -> None:
         self._connect = connect
-        self._local = threading.local()
         self._open: list[Channel] = []
+        self._idle: list[Channel] = []
         self._lock = threading.Lock()
         self.one_writer = threading.RLock()
         """Held while something is changed: Metastores run into deadlocks of their database when one table is altered twice at a time."""
 
     def close(self) -> None:
-        """Close the connections of all threads."""
+        """Close all connections."""
         with self._lock:
             for channel in self._open:
                 channel.close()
             self._open.clear()
+            self._idle.clear()
 
     def databases(self) -> list[str]:
         """Return the names of all databases."""
@@ -143,8 +146,8 @@ class Metastore:
 
     def _call(self, name: str, *arguments: tuple[Kind, Any]) -> Any:
         message = Struct(dict(enumerate(arguments, start=1)))
-        with self.one_writer if name in _CHANGES else nullcontext():
-            kind, answer = self._channel().call(name, message)
+        with self.one_writer if name in _CHANGES else nullcontext(), self._channel() as channel:
+            kind, answer = channel.call(name, message)
         if kind is MessageType.EXCEPTION:
             raise MetastoreError(
                 name,
@@ -157,14 +160,22 @@ class Metastore:
                 raise MetastoreError(name, kind=declared, detail=str(answer.get(number).get(1, "")))
         return answer.get(0)
 
-    def _channel(self) -> Channel:
-        channel: Channel | None = getattr(self._local, "channel", None)
+    @contextmanager
+    def _channel(self) -> Iterator[Channel]:
+        with self._lock:
+            channel = self._idle.pop() if self._idle else None
         if channel is None:
             channel = self._connect()
-            self._local.channel = channel
             with self._lock:
                 self._open.append(channel)
-        return channel
+        try:
+            yield channel
+        except BaseException:
+            channel.close()  # whoever was interrupted has left an answer behind, which is nobody's
+            raise
+        finally:
+            with self._lock:
+                self._idle.append(channel)
 
 
 def _context() -> Struct:
