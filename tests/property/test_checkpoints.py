@@ -42,8 +42,8 @@ if TYPE_CHECKING:
     from tests.support.logs import Place
 
 PARTS: Final = range(2)
-SEQUENCES: Final = times(120 if os.environ.get("CI") else 60) // len(PARTS)
-DAMAGES: Final = times(560 if os.environ.get("CI") else 60)
+SEQUENCES: Final = times(80 if os.environ.get("CI") else 60) // len(PARTS)
+DAMAGES: Final = times(520 if os.environ.get("CI") else 60)
 """Of each kind of file, all forms together."""
 
 FORMS: Final = {

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 PARTS: Final = range(4)
 SEQUENCES: Final = (2_000 if os.environ.get("CI") else 200) // len(PARTS)
-MOST_OPERATIONS = 11
+MOST_OPERATIONS = 8
 CODECS: Final[tuple[Codec, ...]] = ("none", "gzip", "zstd")
 
 KNOWN: Final[dict[str, str]] = {
