@@ -47,8 +47,8 @@ from tests.support.effort import times
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-STEPS_ON_A_STORE = times(3400)
-RUNS_OF_A_TURN, STEPS_OF_A_RUN = 35, 50
+STEPS_ON_A_STORE = times(3500)
+RUNS_OF_A_TURN, STEPS_OF_A_RUN = 44, 50
 LONG = settings(
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much],
     deadline=None,
