@@ -46,7 +46,7 @@ _CHANGES = frozenset(name for name in _DECLARED if not name.startswith("get_"))
 class Metastore:
     """A Metastore; there are as many connections as there were ever calls at a time, and a thread takes any that is idle.
 
-    A connection costs a Metastore as much as some calls do, and it serves a limited number of them.
+    To open one costs a Metastore as much as some calls do, and it serves only so many at a time.
 
     Args:
         connect: Opens a connection.
