@@ -6,9 +6,11 @@ import ast
 import os
 import subprocess
 import sys
+from importlib import metadata
 from pathlib import Path
 
 import pytest
+from packaging.specifiers import SpecifierSet
 
 import indextables
 
@@ -73,6 +75,14 @@ def test_importing_the_package_and_its_log_starts_no_spark() -> None:
     code = "import sys, indextables, indextables.log.columns, indextables.storage.open; print('pyspark' in sys.modules, 'py4j' in sys.modules)"
     answer = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert answer.stdout.split() == ["False", "False"]
+
+
+def test_every_package_of_the_constraints_installs_on_the_oldest_python_that_is_promised() -> None:
+    # One of them asked for 3.11.5, and Debian 12, whose Python is 3.11.2, could install nothing.
+    asked = {each.metadata["Name"]: each.metadata["Requires-Python"] for each in metadata.distributions()}
+    oldest = asked["indextables"].removeprefix(">=") + ".0"
+    assert oldest == "3.11.0"
+    assert not {name: wanted for name, wanted in asked.items() if not SpecifierSet(wanted or "").contains(oldest)}
 
 
 @pytest.mark.xdist_group("named")
