@@ -26,6 +26,9 @@ settings.register_profile(
 )
 settings.load_profile("ci" if os.environ.get("CI") else "dev")
 os.environ.setdefault("SPARK_SUBMIT_OPTS", " ".join(quick_options()))
+_WORKERS = str(_HERE / "support" / "workers")
+if _WORKERS not in os.environ.get("PYTHONPATH", ""):  # a worker of xdist has it from the process that started it
+    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [_WORKERS, os.environ.get("PYTHONPATH")]))
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -12,6 +12,7 @@ from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
+import pyspark
 import pytest
 
 from indextables.spark import read, write
@@ -66,6 +67,13 @@ def test_threads_do_not_pile_up_however_many_ask(
     assert 0 < after[1]["indextables-listing"] <= 4
     assert after[1]["Thread"] <= java["Thread"] + 2
     record_property("queries from 16 threads that left no thread behind", QUERIES)
+
+
+def test_workers_take_the_modules_that_are_kept_compiled(spark: SparkSession) -> None:
+    # What is wrong here costs a second for each of hundreds of processes, and nobody notices but the clock.
+    assert spark.sparkContext.parallelize([0], 1).map(lambda _: __import__("pyspark").__file__).collect() == [
+        pyspark.__file__
+    ]
 
 
 def test_several_sessions_read_beside_each_other(spark: SparkSession, tmp_path: Path) -> None:
