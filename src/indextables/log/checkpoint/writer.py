@@ -45,6 +45,7 @@ if TYPE_CHECKING:
 
 _LOG = logging.getLogger(__name__)
 _SAMPLE: Final = 5_000
+_FEW: Final = 1_000
 _PART: Final = 16 << 20  # how large a part is, where there have to be several
 _MEMORY: Final = 32 << 20  # what parts that are being written may take together
 
@@ -281,7 +282,8 @@ def _estimate(table: pa.Table, schema: pa.Schema, codec: str) -> tuple[float, Co
     """Estimate from rows all over the table how many bytes a row takes in a part, and how its columns are best written."""
     rows = np.unique(np.linspace(0, table.num_rows - 1, min(_SAMPLE, table.num_rows)).astype(np.int64))
     sample = list(batches(table, rows, size=ROW_GROUP))
-    coding = worthwhile(sample, Add, schema, codec=codec)
+    # What is best is found by writing the sample three times, which a few rows are not worth.
+    coding = worthwhile(sample, Add, schema, codec=codec) if table.num_rows > _FEW else Coding(codec)
     return max(1.0, len(encode_part(sample, Add, schema, coding=coding)) / len(rows)), coding
 
 
