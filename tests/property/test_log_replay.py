@@ -462,7 +462,7 @@ def test_every_version_of_a_random_history_is_the_same_to_all_readers(
     part: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if part == PARTS[-1]:  # these histories are short, and the reader of long ones is tried, too
-        monkeypatch.setattr(commits, "_FEW_BYTES", 0)
+        monkeypatch.setattr(commits, "_FEW", 0)
     seen: Counter[str] = Counter()
 
     @seed(part)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import chain
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from indextables.errors import LogCorruptionError, NotFoundError
@@ -25,8 +26,10 @@ if TYPE_CHECKING:
     from indextables.runtime import Runtime
     from indextables.storage.base import Store
 
-_FEW: Final = 16
-_FEW_BYTES: Final = 4 << 10  # beyond this the quick reader has made up for its beginning
+_KEPT: Final = 16
+_FEW: Final = 64
+_SMALL: Final = 320  # what a commit of one or two files takes, most of it to say who made it
+_FEW_BYTES: Final = 4 << 10  # beyond what small commits take: with more, the quick reader makes up for its beginning
 _T = TypeVar("_T")
 
 
@@ -66,9 +69,12 @@ class CommitReader:
         return decode_commits(files, path_of=self.path_of, keys=self._keys)
 
     def _decode_few(self, files: Iterable[tuple[int, bytes]]) -> ActionColumns:
-        held = list(files)
-        if sum(len(data) for _, data in held) > _FEW_BYTES:
-            return self._decode(held)
+        held, beyond, rest = [], 0, iter(files)
+        for version, data in rest:
+            held.append((version, data))
+            beyond += max(0, len(data) - _SMALL)
+            if beyond > _FEW_BYTES:
+                return self._decode(chain(held, rest))
         return decode_few(held, path_of=self.path_of, keys=self._keys)
 
     def _read_twice(self, versions: Sequence[int], parse: Callable[[Iterable[tuple[int, bytes]]], _T]) -> _T:
@@ -106,7 +112,7 @@ class CommitReader:
         return f"{self.store.url}/{commit_path(version)}"
 
     def _bytes(self, versions: Sequence[int]) -> Iterable[tuple[int, bytes]]:
-        if self._cache is None or len(versions) > _FEW:
+        if self._cache is None or len(versions) > _KEPT:
             return self._stream(versions)
         generation = self._generation
         held = {version: self._cache.get((generation, version)) for version in versions}
