@@ -17,8 +17,9 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-# The collector and the compiler of the tests: an archive serves only the collector that it was written under.
-OPTIONS = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+# The collector and the compiler of the tests: an archive serves only the collector that it was written under. Without its second
+# compiler Java reserves 48 MB for code, which some hundred queries fill; it interprets from then on, and may fail.
+OPTIONS = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:ReservedCodeCacheSize=256m"
 
 
 def main() -> int:
