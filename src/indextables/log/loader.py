@@ -35,8 +35,7 @@ if TYPE_CHECKING:
 
 _LOG = logging.getLogger(__name__)
 _T = TypeVar("_T")
-_SMALL = 1024  # what a protocol, a metadata, a list of versions or one of few files counts for; none of them decides about memory
-_FEW = 100
+_SMALL = 1024  # what a protocol, a metadata or a list of versions counts for; none of them decides about memory
 
 
 class Loader:
@@ -290,8 +289,5 @@ class Loader:
 def _size(value: object) -> int:
     if isinstance(value, Snapshot):
         state = value.state
-        rows = state.files.num_rows + state.removes.num_rows + state.skips.num_rows
-        if rows < _FEW:  # to count the bytes of so few takes as long as to read them
-            return _SMALL * int(rows + 1)
         return int(state.files.nbytes + state.removes.nbytes + state.skips.nbytes + state.timestamps.nbytes)
     return _SMALL

@@ -166,7 +166,7 @@ def _live_skips(
     before: pa.Table | None, new: pa.Table, touched: pa.Array, last_touch: npt.NDArray[np.int64]
 ) -> pa.Table:
     """Return one row a skipped path: a later add or remove of the path ends its skips."""
-    if before is not None and not new.num_rows:
+    if before is not None and not new.num_rows:  # what is touched now came after all that was skipped before
         return _combined(before, new, touched)
     skips = new if before is None else pa.concat_tables([before, new], promote_options="permissive")
     if not skips.num_rows:
@@ -177,8 +177,8 @@ def _live_skips(
     if not skips.num_rows:
         return skips
     encoded = skips["path"].combine_chunks().dictionary_encode()
-    if len(encoded.dictionary) == skips.num_rows:
-        return skips
+    if len(encoded.dictionary) == skips.num_rows:  # the usual case, in which nothing has to be summed up
+        return _tidy(skips)
     newest = _last_of_each(encoded.indices.to_numpy(), _order(skips), len(encoded.dictionary))
     greatest = skips.group_by("path").aggregate([("retry_after", "max"), ("skip_count", "max")])
     rows = skips.take(pa.array(np.sort(newest)))
