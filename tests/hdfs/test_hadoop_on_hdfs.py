@@ -92,11 +92,16 @@ class TestMountTable:
                     mounted.put_if_absent(f"race/{current}", str(me).encode())
                 except AlreadyExistsError:
                     continue
+                except BaseException:
+                    barrier.abort()  # or the others would wait for who comes no more, and tell of that instead of why
+                    raise
                 won.append(current)
             return won
 
         with ThreadPoolExecutor(racers) as pool:
             wins = [pool.submit(run, me) for me in range(racers)]
+        errors = [won.exception() for won in wins]
+        assert [error for error in errors if error and not isinstance(error, threading.BrokenBarrierError)] == []
         for me, won in enumerate(wins):
             assert won.result() == [n for n in range(rounds) if mounted.get(f"race/{n}") == str(me).encode()]
 
