@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 
 from indextables.errors import TableRefusedError, UnfinishedRunError
@@ -110,7 +111,7 @@ def _fewer_would_do(lake: Lake, listing: Listing) -> bool:
         with lake.systems.at(listing.location).open_input(f"{listing.location}/{entry.path}", entry.length) as source:
             try:
                 shapes.add(shape_of(pq.ParquetFile(source)))
-            except (OSError, ValueError):
+            except (OSError, ValueError, pa.ArrowException):
                 return True  # the rewrite says what is wrong with it
     return len(shapes) < len(files)
 
