@@ -56,7 +56,7 @@ class Switcher(Swapper):
         """
         system = self._system(directory)
         original, fresh = system.files(directory.location), system.files(directory.staging)
-        place = self._held(directory).location
+        place = self._held(self._table(), directory).location
         if original is None:
             raise self._stop(directory, "its original files are gone")
         if place == directory.location:
@@ -88,32 +88,30 @@ class Switcher(Swapper):
 
     def came_back(self, directory: Directory) -> bool:
         """Tell whether the Metastore points at the fresh directory of a run that was undone; not if nothing is left to point."""
-        held = self._find(directory)
+        table = self._find_table()
+        held = table and self._find(table, directory)
         return held is not None and held.location == directory.staging
 
     def _point(self, directory: Directory, place: str) -> None:
         metastore = self._lake.metastore
         with metastore.one_writer:
-            held = self._held(directory)
+            table = self._table()
+            held = self._held(table, directory)
             self._lake.on_step(f"point table at {place}")
             if isinstance(held, HivePartition):
-                metastore.alter_partitions(self._table(), [held.changed(location=place)])
+                metastore.alter_partitions(table, [held.changed(location=place)])
             else:
                 metastore.alter(held.changed(location=place))
 
-    def _held(self, directory: Directory) -> HiveTable | HivePartition:
-        self._table()
-        held = self._find(directory)
+    def _held(self, table: HiveTable, directory: Directory) -> HiveTable | HivePartition:
+        held = self._find(table, directory)
         if held is None:
             raise self._stop(directory, f"the partition {directory.name} is no longer in the Metastore")
         return held
 
-    def _find(self, directory: Directory) -> HiveTable | HivePartition | None:
+    def _find(self, table: HiveTable, directory: Directory) -> HiveTable | HivePartition | None:
         """Return what points at a directory or its replacement; None if it was dropped."""
-        table = self._find_table()
-        if table is None or not table.keys:
-            return table
-        return next(self._lake.metastore.partitions(table, [directory.name]), None)
+        return next(self._lake.metastore.partitions(table, [directory.name]), None) if table.keys else table
 
     def _table(self) -> HiveTable:
         table = self._find_table()
