@@ -1,4 +1,4 @@
-"""`analyze` looks at any number of partitions with the memory of some hundred."""
+"""`analyze` looks at any number of partitions with the memory of some hundred, and asks for each table once."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import tracemalloc
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from indextables.hive import Lake, analyze
+from indextables.hive import Lake, analyze, analyze_database
 from indextables.hive.filesystem import Entry, FileSystems
 from indextables.hive.local import LocalFileSystem
 from tests.hive.tables import create_table, partition_of
@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     import pytest
+
+    from indextables.hive.model import HiveTable
 
 PARTITIONS = 240
 FILES = 200
@@ -44,3 +46,21 @@ def test_memory_is_that_of_one_batch_however_many_partitions_there_are(
     assert report.files == PARTITIONS * FILES
     assert seen == [(20, 40), (40, 40), *((done, PARTITIONS) for done in range(20, PARTITIONS + 1, 20))]
     assert peaks[1] < 1.5 * peaks[0], f"{PARTITIONS} partitions take {peaks[1]:,} bytes, 40 take {peaks[0]:,}"
+
+
+def test_a_database_asks_for_each_table_once(
+    lake: Lake, database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("b", "a"):
+        create_table(lake, f"{database}.{name}", f"{tmp_path}/{name}")
+    asked: list[str] = []
+    table_of = lake.metastore.table
+
+    def counted(database: str, name: str) -> HiveTable | None:
+        asked.append(name)
+        return table_of(database, name)
+
+    monkeypatch.setattr(lake.metastore, "table", counted)
+    reports = list(analyze_database(lake, database))
+    assert [report.table for report in reports] == [f"{database}.a", f"{database}.b"]
+    assert asked == ["a", "b"]

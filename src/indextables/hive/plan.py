@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from indextables.hive.connect import Lake
     from indextables.hive.model import HivePartition, HiveTable, Storage
+    from indextables.tracing import Span
 
 DEFAULT_SIZE = 128 << 20
 """Files smaller than this on average are worth compacting, and this is how large the new ones become."""
@@ -157,15 +158,8 @@ def analyze(
     """
     with span("lakekeeper.analyze", table=full_name) as noted:
         table = find_table(lake, full_name)
-        reasons = refusals(lake, table)
-        if reasons:
-            return _report(table, threshold, refused=reasons)
         listings = survey(lake, table, partitions=partitions, where=where, on_progress=on_progress)
-        found = [report_partition(listing, threshold=threshold, target_size=target_size) for listing in listings]
-        reasons = layout_refusals(table, [(one.name, one.location) for one in found])
-        report = _report(table, threshold, partitions=found, refused=reasons, warnings=_warnings(table, found))
-        noted.note(partitions=len(found), files=report.files, bytes=report.bytes)
-        return report
+        return _analyze(lake, table, listings, noted, threshold=threshold, target_size=target_size)
 
 
 def analyze_database(
@@ -182,9 +176,25 @@ def analyze_database(
         if table is None or "lakekeeper.run" in table.parameters:
             continue
         try:
-            yield analyze(lake, f"{database}.{name}", threshold=threshold, target_size=target_size)
+            with span("lakekeeper.analyze", table=table.full_name) as noted:
+                listings = survey(lake, table)
+                report = _analyze(lake, table, listings, noted, threshold=threshold, target_size=target_size)
         except StorageError as error:
-            yield _report(table, threshold, refused=[str(error)])
+            report = _report(table, threshold, refused=[str(error)])
+        yield report
+
+
+def _analyze(
+    lake: Lake, table: HiveTable, listings: Iterable[Listing], noted: Span, *, threshold: int, target_size: int
+) -> TableReport:
+    reasons = refusals(lake, table)
+    if reasons:
+        return _report(table, threshold, refused=reasons)
+    found = [report_partition(listing, threshold=threshold, target_size=target_size) for listing in listings]
+    reasons = layout_refusals(table, [(one.name, one.location) for one in found])
+    report = _report(table, threshold, partitions=found, refused=reasons, warnings=_warnings(table, found))
+    noted.note(partitions=len(found), files=report.files, bytes=report.bytes)
+    return report
 
 
 def survey(
