@@ -158,8 +158,11 @@ class HdfsStore(RenamingStore):
         """
         try:
             return call_within(self._step_seconds, function, *args, **kwargs)
-        except TimeoutError:
-            self._client = self._connect()  # the old connection may wait for a machine that is gone
+        except OSError as error:
+            # An error of its own kind is an answer; this is how the library speaks of a connection that is gone. The old one may
+            # wait for a machine that does not come back, and a call that follows at once may still be given to it.
+            if type(error) in {OSError, TimeoutError}:
+                self._client = self._connect()
             raise
 
     @contextmanager

@@ -151,6 +151,35 @@ def test_a_namenode_that_never_answers_is_reported_within_the_limit(
     assert time.monotonic() - started < 5
 
 
+@pytest.mark.parametrize("lost", [OSError("RPC listener disconnected"), TimeoutError("no answer within 5 s")])
+def test_what_was_staged_is_deleted_by_a_new_connection_when_the_old_one_is_lost(
+    lost: OSError, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    deleted: list[str] = []
+
+    class LostConnection:
+        """The library goes on to use one for a moment, which a cluster cannot be made to show."""
+
+        def __init__(self) -> None:
+            self.inner = SimpleNamespace(create=self.fail)
+            self.delete = self.fail
+
+        def fail(self, *_: object, **__: object) -> None:
+            raise lost
+
+    class NewConnection:
+        def delete(self, path: str, *, recursive: bool) -> bool:
+            deleted.append(path)
+            return not recursive
+
+    connections = iter([LostConnection(), NewConnection()])
+    monkeypatch.setattr("indextables.storage.hdfs.Client", lambda *_: next(connections))
+    store = HdfsStore("hdfs://127.0.0.1:1/t")
+    with pytest.raises(StorageUnavailableError):
+        store.put_if_absent("a", b"x")
+    assert [path.startswith("/t/.it-tmp-") for path in deleted] == [True]
+
+
 def test_a_block_that_is_never_reported_is_no_empty_object() -> None:
     now = [0.0]
 
