@@ -124,7 +124,8 @@ def _parse_lines(texts: pa.Array, schema: pa.Schema) -> pa.Table:
     options = pa.json.ParseOptions(explicit_schema=schema, unexpected_field_behavior="ignore")
     try:
         data = pa.BufferReader(lines.buffers()[2]).read_buffer(pc.sum(pc.binary_length(lines)).as_py())
-        block = pa.json.ReadOptions(block_size=min(max(data.size, 1), _LARGEST_BLOCK))
+        # Without threads of its own, for the reason that `quick` gives.
+        block = pa.json.ReadOptions(use_threads=False, block_size=min(max(data.size, 1), _LARGEST_BLOCK))
         parsed = pa.json.read_json(pa.BufferReader(data), parse_options=options, read_options=block)
     except pa.ArrowInvalid:
         return unknown

@@ -125,8 +125,9 @@ def _objects(buffer: bytes | memoryview, kinds: list[type[Row]], keys: ActionKey
     # Fields are never inferred: inference turns texts into timestamps, and deep nesting into a crash.
     options = pj.ParseOptions(explicit_schema=schema, unexpected_field_behavior="error")
     try:
-        # A batch is read in the thread that asks, for others read other batches; a file alone may be worth threads of its own.
-        read_options = pj.ReadOptions(use_threads=len(buffer) > 2 * _BLOCK_BYTES, block_size=_BLOCK_BYTES)
+        # In the thread that asks, for others read other batches; and where it does not take them, which is usual for new keys,
+        # threads of its own would go on without it: a program that ends meanwhile is sometimes aborted by them.
+        read_options = pj.ReadOptions(use_threads=False, block_size=_BLOCK_BYTES)
         table = pj.read_json(pa.BufferReader(buffer), read_options=read_options, parse_options=options)
         if int(np.frombuffer(buffer, dtype=np.uint8).max()) > 0x7F:
             table.validate(full=True)

@@ -272,6 +272,25 @@ def test_what_ends_arrows_reader_or_misleads_it_never_reaches_it(tmp_path: Path)
     assert done.stdout.split() == ["1", "2", "1", "1", "1", *["1"] * 13]
 
 
+_THREADS = """
+import os, pathlib, sys
+from indextables.log.bulk_decode import decode_commits
+data = pathlib.Path(sys.argv[1]).read_bytes()
+before = len(os.listdir("/proc/self/task"))
+print(decode_commits([(0, data)], path_of=str).removes.num_rows, len(os.listdir("/proc/self/task")) - before)
+"""
+
+
+def test_a_large_commit_with_new_keys_leaves_no_thread_behind(tmp_path: Path) -> None:
+    """Arrow's own would go on with what was given up, and some ends of a process then became an abort."""
+    rows = 150_000
+    file = tmp_path / "commit"
+    file.write_bytes(b'{"remove":{"path":"p","dataChange":true,"partitionValues":{"date":"2024-01-01"}}}\n' * rows)
+    done = subprocess.run([sys.executable, "-c", _THREADS, str(file)], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split() == [str(rows), "0"]
+
+
 def test_required_fields_are_those_that_the_action_classes_require() -> None:
     assert [column.name for column in columns_of(Add) if column.required] == [
         "path",
